@@ -1,0 +1,302 @@
+"""The value objects that every part of driftcheck exchanges: plain, frozen data without behaviour of its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Literal
+
+
+class Severity(str, Enum):
+    """How bad a finding is; `rank` orders them, the worst highest."""
+
+    ERROR = "error"
+    SILENT = "silent"
+    WARNING = "warning"
+    NOTE = "note"
+
+    @property
+    def rank(self) -> int:
+        """3 for error, 2 for silent, 1 for warning, 0 for note."""
+        return {"error": 3, "silent": 2, "warning": 1, "note": 0}[self.value]
+
+
+class Certainty(str, Enum):
+    """How sure the audit is; only what is `certain` or `likely` may be an error."""
+
+    CERTAIN = "certain"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+
+class Kind(str, Enum):
+    """The closed list of kinds of finding."""
+
+    UNRESOLVED_MODULE = "unresolved-module"
+    UNRESOLVED_SYMBOL = "unresolved-symbol"
+    UNRESOLVED_ATTRIBUTE = "unresolved-attribute"
+    UNKNOWN_ARGUMENT = "unknown-argument"
+    MISSING_ARGUMENT = "missing-argument"
+    TOO_MANY_POSITIONAL_ARGUMENTS = "too-many-positional-arguments"
+    PARAMETER_ALREADY_ASSIGNED = "parameter-already-assigned"
+    POSITIONAL_ONLY_ARGUMENT = "positional-only-argument"
+    POSITIONAL_SHIFT = "positional-shift"
+    SENTINEL_NONE = "sentinel-none"
+    KIND_CHANGED = "kind-changed"
+    RETURN_CHANGED = "return-changed"
+    INVALID_OVERRIDE = "invalid-override"
+    DEAD_OVERRIDE = "dead-override"
+    MISSING_ABSTRACT_METHOD = "missing-abstract-method"
+    UNRESOLVED_BASE = "unresolved-base"
+    NAME_COLLISION = "name-collision"
+    SKIPPED_INIT = "skipped-init"
+    INVALID_PATCH = "invalid-patch"
+    DEAD_PATCH = "dead-patch"
+    UNRESOLVED_STRING = "unresolved-string"
+    UNKNOWN_ENVIRONMENT_VARIABLE = "unknown-environment-variable"
+    BROKEN_CONTRACT = "broken-contract"
+    SILENT_FALLBACK = "silent-fallback"
+    DEPRECATED_USAGE = "deprecated-usage"
+    DEFAULT_CHANGED = "default-changed"
+    PRIVATE_USAGE = "private-usage"
+    DEAD_GUARD = "dead-guard"
+
+
+class ParameterKind(str, Enum):
+    """The five kinds of parameter, named as in `inspect`."""
+
+    POSITIONAL_ONLY = "positional-only"
+    POSITIONAL_OR_KEYWORD = "positional-or-keyword"
+    VAR_POSITIONAL = "var-positional"
+    KEYWORD_ONLY = "keyword-only"
+    VAR_KEYWORD = "var-keyword"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter; `default` is source text (or a repr at run time) and None where there is no default."""
+
+    name: str
+    kind: ParameterKind = ParameterKind.POSITIONAL_OR_KEYWORD
+    default: str | None = None
+    annotation: str | None = None
+
+    @property
+    def is_variadic(self) -> bool:
+        """True for `*args` and `**kwargs`."""
+        return self.kind in (ParameterKind.VAR_POSITIONAL, ParameterKind.VAR_KEYWORD)
+
+    @property
+    def is_required(self) -> bool:
+        """True where a call must supply the parameter."""
+        return self.default is None and not self.is_variadic
+
+    def __str__(self) -> str:
+        star = {ParameterKind.VAR_POSITIONAL: "*", ParameterKind.VAR_KEYWORD: "**"}.get(self.kind, "")
+        text = star + self.name
+        if self.annotation is not None:
+            text += f": {self.annotation}"
+        if self.default is not None:
+            text += f" = {self.default}" if self.annotation is not None else f"={self.default}"
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """What a callable accepts, without the receiver (`self`, `cls`) of a bound one."""
+
+    parameters: tuple[Parameter, ...] = ()
+    returns: str | None = None
+
+    def parameter(self, name: str) -> Parameter | None:
+        """The parameter of that name, or None."""
+        return next((parameter for parameter in self.parameters if parameter.name == name), None)
+
+    def __str__(self) -> str:
+        parts: list[str] = []
+        kinds = [parameter.kind for parameter in self.parameters]
+        for index, parameter in enumerate(self.parameters):
+            before = kinds[index - 1] if index else None
+            if before is ParameterKind.POSITIONAL_ONLY and parameter.kind is not before:
+                parts.append("/")
+            if parameter.kind is ParameterKind.KEYWORD_ONLY and before not in (
+                ParameterKind.KEYWORD_ONLY,
+                ParameterKind.VAR_POSITIONAL,
+            ):
+                parts.append("*")
+            parts.append(str(parameter))
+        if kinds and kinds[-1] is ParameterKind.POSITIONAL_ONLY:
+            parts.append("/")
+        returns = f" -> {self.returns}" if self.returns is not None else ""
+        return f"({', '.join(parts)}){returns}"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A stretch of a file: lines and columns count from 1, columns in characters, the end column is exclusive.
+
+    `path` is POSIX and relative to the root of the tree that holds the file, never absolute.
+    """
+
+    path: str
+    line: int
+    column: int = 1
+    end_line: int = 0
+    end_column: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call, as written.
+
+    `keyword` is None for a positional one; `unpacked` marks `*values` and `**values`, which stand for any number.
+    `value` is source text.
+    """
+
+    value: str
+    keyword: str | None = None
+    unpacked: bool = False
+    is_none: bool = False
+    location: Location | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    """The arguments of a call: positional ones in order, then keywords in order."""
+
+    positional: tuple[Argument, ...] = ()
+    keywords: tuple[Argument, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """True where an unpacked argument hides how many or which arguments there are."""
+        return any(argument.unpacked for argument in self.positional + self.keywords)
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What proves a finding: a place in the target's own sources and the signatures that disagree.
+
+    `confirmed_by` is "inspect.signature" where the target's interpreter said the same, else None.
+    """
+
+    path: str | None = None
+    line: int | None = None
+    signature: str | None = None
+    baseline_signature: str | None = None
+    confirmed_by: str | None = None
+
+
+Applicability = Literal["safe", "unsafe", "manual"]
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What would repair a finding, in a sentence, and how far it can be trusted."""
+
+    applicability: Applicability
+    description: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One incompatibility of the client with the target.
+
+    `symbol` is the canonical dotted path in the target; `raises` the exception to expect, None for what stays silent.
+    `drift` is True where the baseline answers well, False where it is as broken, None without a baseline.
+    `scope` is the qualified name of the function or class that holds the place ("" at module level), `snippet` the
+    source line without its indentation: together with kind, path and symbol they make the fingerprint.
+    """
+
+    kind: Kind
+    severity: Severity
+    certainty: Certainty
+    location: Location
+    symbol: str
+    message: str
+    parameter: str | None = None
+    raises: str | None = None
+    drift: bool | None = None
+    evidence: Evidence = field(default_factory=Evidence)
+    rule: str | None = None
+    fix: Fix | None = None
+    scope: str = ""
+    snippet: str = ""
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Unresolved:
+    """A usage that could not be judged, and why."""
+
+    path: str
+    line: int
+    reason: str
+    usage: str = "call"
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Skipped:
+    """A client file that could not be read, and why."""
+
+    path: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many usages of one sort were judged, and how many could not be."""
+
+    checked: int = 0
+    unresolved: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UsageCounts:
+    """The counts by sort of usage."""
+
+    imports: Count = Count()
+    calls: Count = Count()
+    attributes: Count = Count()
+    overrides: Count = Count()
+    patches: Count = Count()
+    strings: Count = Count()
+
+
+@dataclass(frozen=True, slots=True)
+class ClientSummary:
+    """Which client was audited; `origin` says in words where it came from, without an absolute path."""
+
+    name: str
+    version: str | None
+    origin: str
+    files: int
+    files_using_target: int
+    skipped: tuple[Skipped, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TargetSummary:
+    """Which target or baseline was held against the client; `chosen` says why this one, where nobody named it."""
+
+    name: str
+    version: str | None
+    origin: str
+    chosen: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The result of an audit, sorted: the same input gives the same report.
+
+    `sources` holds the client lines that reports quote, keyed by (path, line).
+    """
+
+    client: ClientSummary
+    target: TargetSummary
+    baseline: TargetSummary | None
+    usages: UsageCounts
+    findings: tuple[Finding, ...]
+    unresolved: tuple[Unresolved, ...] = ()
+    notices: tuple[str, ...] = ()
+    sources: tuple[tuple[str, int, str], ...] = ()
