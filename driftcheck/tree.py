@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Mapping
+from datetime import date
 from typing import Protocol
 
 
 class SourceTree(Protocol):
-    """Python files under their import paths, wherever they are kept.
+    """Python files and the metadata beside them, wherever they are kept.
 
-    Paths are POSIX, relative to the folder that would stand on `sys.path`: `vllm/config/__init__.py`. Metadata such as
-    `vllm-0.16.0.dist-info/METADATA` stands beside them where there is any.
+    Paths are POSIX and relative to the tree's own root: `vllm/config/__init__.py`. Where that root would not itself
+    stand on `sys.path` (a `src/` layout, a wheel's `.data/purelib/`), `roots` names the folders that would.
     """
 
     @property
@@ -30,6 +31,18 @@ class SourceTree(Protocol):
     def paths(self) -> Collection[str]:
         """Every path in the tree, extension modules included (they can be imported, though not read)."""
 
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The prefixes of paths that would stand on `sys.path`, in its order: "" or ending with a slash ("src/")."""
+
+    @property
+    def requirements(self) -> tuple[str, ...]:
+        """What the distribution requires, as `Requires-Dist` writes it, extras as markers; empty where unknown."""
+
+    @property
+    def uploaded(self) -> date | None:
+        """The day the release was uploaded to the index, None where unknown."""
+
     def read(self, path: str) -> bytes:
         """The bytes of one file; raises KeyError where there is none, DriftcheckError where it can't be read."""
 
@@ -40,10 +53,23 @@ class SourceTree(Protocol):
 class MemoryTree:
     """A tree held in memory, for tests and for edited sources."""
 
-    def __init__(self, files: Mapping[str, str | bytes], name: str, version: str | None = None, origin: str = "memory"):
+    def __init__(
+        self,
+        files: Mapping[str, str | bytes],
+        name: str,
+        version: str | None = None,
+        origin: str = "memory",
+        *,
+        roots: tuple[str, ...] = ("",),
+        requirements: tuple[str, ...] = (),
+        uploaded: date | None = None,
+    ):
         self.name = name
         self.version = version
         self.origin = origin
+        self.roots = roots
+        self.requirements = requirements
+        self.uploaded = uploaded
         self._files = {path: text.encode() if isinstance(text, str) else text for path, text in files.items()}
 
     @property
@@ -55,3 +81,9 @@ class MemoryTree:
 
     def digest(self, path: str) -> str:
         return hashlib.sha256(self._files[path]).hexdigest()
+
+
+def import_path(path: str, roots: tuple[str, ...]) -> str:
+    """The path relative to the longest root that holds it: `pkg/x.py` for `src/pkg/x.py` with the root `src/`."""
+    root = max((root for root in roots if path.startswith(root)), key=len, default="")
+    return path[len(root) :]
