@@ -1,0 +1,85 @@
+"""Writes what the command line has to say: to stdout, or to a file that is replaced whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TextIO
+
+from driftcheck.errors import DriftcheckError
+
+_PLAIN_WIDTH = 100
+_WIDEST = 120
+
+
+def is_coloured(stream: TextIO | None) -> bool:
+    """True where the stream may get colours: NO_COLOR forbids them, FORCE_COLOR asks for them, else a terminal does."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    if os.environ.get("FORCE_COLOR", "0") not in ("", "0"):
+        return True
+    return stream is not None and stream.isatty() and os.environ.get("TERM") != "dumb"
+
+
+def columns(stream: TextIO | None) -> int:
+    """How wide text for the stream may be; what is no terminal gets the same width everywhere."""
+    if stream is None or not stream.isatty():
+        return _PLAIN_WIDTH
+    import shutil
+
+    return min(shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns, _WIDEST)
+
+
+def check_output(path: str) -> None:
+    """Raises DriftcheckError where no file can be written at the path, before any work is done for it."""
+    if Path(path).is_dir():
+        raise DriftcheckError(f"--output {path} is a folder: name a file")
+    if not _is_special(path) and not Path(os.path.realpath(path)).parent.is_dir():
+        raise DriftcheckError(f"--output {path}: its folder does not exist")
+
+
+def write_file(path: str, text: str) -> None:
+    """Replaces the file, links followed, by a complete new one; a device or pipe is written to as it is."""
+    content = text.encode("utf-8", errors="backslashreplace")
+    try:
+        if _is_special(path):
+            Path(path).write_bytes(content)
+        else:
+            _replace(Path(os.path.realpath(path)), content)
+    except OSError as error:
+        raise DriftcheckError(f"--output {path} can't be written: {error.strerror}") from error
+
+
+def _is_special(path: str) -> bool:
+    return Path(path).exists() and not Path(path).is_file()
+
+
+def _replace(target: Path, content: bytes) -> None:
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    try:
+        unfinished.write_bytes(content)
+        if target.exists():
+            unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
+        unfinished.replace(target)
+    finally:
+        with suppress(OSError):
+            unfinished.unlink(missing_ok=True)
+
+
+def write_stdout(text: str) -> None:
+    """Prints the text; a reader that has gone (`| head`) is no error, a full disk is."""
+    if sys.stdout is None:
+        raise DriftcheckError("stdout is closed: nothing can be printed; --output names a file instead")
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered would be flushed, and fail again, when Python exits.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise DriftcheckError(f"stdout can't be written: {error.strerror}") from error
