@@ -10,14 +10,15 @@ import pytest
 
 from driftcheck.model import Report
 from driftcheck.tree import SourceTree
-from tests.literate.check import Audit, Problem, check
+from tests.literate.check import Audit, Problem, Render, check
 from tests.literate.document import Case, CaseSyntaxError, read_cases
 
 if TYPE_CHECKING:
     from _pytest._code.code import TerminalRepr
 
 AUDIT: pytest.StashKey[Audit] = pytest.StashKey()
-"""What audits the cases instead of driftcheck: only the tests of the format itself set it."""
+RENDER: pytest.StashKey[Render] = pytest.StashKey()
+"""What audits the cases, and words the reports, instead of driftcheck: only the tests of the format itself set them."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -72,7 +73,7 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         """Checks the case, and rewrites its report where that was asked for."""
-        problems, text = check(self.case, self.config.stash.get(AUDIT, _audit), _render)
+        problems, text = check(self.case, self.config.stash.get(AUDIT, _audit), self.config.stash.get(RENDER, _render))
         if text is not None and self.config.getoption("--update-reports") and self._update_report(text):
             problems = tuple(each for each in problems if not each.is_about_wording)
         if problems:
