@@ -1,0 +1,420 @@
+"""What calls give: constructors, functions with type variables, and the built-in functions that hand things through."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING
+
+from driftcheck.surface.classes import substitute
+from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.types import (
+    NONE,
+    Absent,
+    Class,
+    Dictionary,
+    External,
+    Function,
+    Instance,
+    Lambda,
+    Literal,
+    Module,
+    Partial,
+    Super,
+    Tuple,
+    Type,
+    TypeVariable,
+    Union,
+    Unknown,
+    builtin,
+    members_of,
+    union,
+)
+
+if TYPE_CHECKING:
+    from driftcheck.surface.inference import Inference
+    from driftcheck.surface.program import Program
+    from driftcheck.surface.scopes import Scope
+
+_SAME = frozenset(
+    ("copy.copy", "copy.deepcopy", "dataclasses.replace", "typing.cast", "builtins.sorted", "builtins.reversed")
+)
+_CONTAINERS = frozenset(("list", "set", "frozenset", "tuple"))
+_PLAIN = frozenset(("str", "int", "float", "bool", "bytes", "len", "isinstance", "issubclass", "hasattr", "repr", "id"))
+
+
+class Calls:
+    """Infers what calls return."""
+
+    def __init__(self, program: Program, inference: Inference) -> None:
+        self.program = program
+        self.inference = inference
+        self._keeping: dict[tuple[FunctionDeclaration, bool], bool] = {}
+
+    def result(self, node: ast.Call, scope: Scope) -> Type:
+        """The type of a call."""
+        callee = self.inference.infer(node.func, scope)
+        results = [self._result(member, node, scope) for member in members_of(callee) if member != NONE]
+        return union(results) if results else Unknown("call of None")
+
+    def _result(self, callee: Type, node: ast.Call, scope: Scope) -> Type:
+        if isinstance(callee, Class):
+            return self._constructed(callee, node, scope)
+        if isinstance(callee, Function):
+            return self._function_result(callee, node, scope)
+        if isinstance(callee, External):
+            return self._external_result(callee.path, node, scope)
+        if isinstance(callee, Instance):
+            return self._instance_result(callee, node, scope)
+        if isinstance(callee, Partial):
+            return self._result(callee.function, node, scope)
+        if isinstance(callee, Lambda):
+            return Unknown("lambda")
+        if isinstance(callee, TypeVariable):
+            return Unknown("type variable")
+        if isinstance(callee, Unknown):
+            return callee
+        return Unknown("call")
+
+    def _instance_result(self, callee: Instance, node: ast.Call, scope: Scope) -> Type:
+        if isinstance(callee.class_, External):
+            if callee.class_.path == "typing.Callable" and callee.arguments:
+                return callee.arguments[0]
+            if callee.class_.path == "builtins.type" and callee.arguments:
+                return callee.arguments[0]
+            return Unknown(f"call of an instance of {callee.class_.path}")
+        method = self.inference.attribute(callee, "__call__")
+        if isinstance(method, Function):
+            return self._function_result(method, node, scope)
+        return Unknown("call of an instance")
+
+    def _constructed(self, callee: Class, node: ast.Call, scope: Scope) -> Type:
+        classes = self.program.classes
+        if classes.is_enum(callee.declaration):
+            return Instance(callee)
+        parameters = classes.type_parameters(callee.declaration)
+        if parameters and not callee.arguments:
+            arguments = self._constructor_arguments(callee, node, scope)
+            if arguments:
+                callee = Class(callee.declaration, tuple(arguments.get(p, p.bound or Unknown("type variable")) for p in parameters))
+        return Instance(callee, exact=not callee.is_open)
+
+    def _constructor_arguments(self, callee: Class, node: ast.Call, scope: Scope) -> dict[TypeVariable, Type]:
+        own = self.program.self_type(callee.declaration)
+        init = self.program.classes.attribute(Instance(own), "__init__")
+        return self.unify(init, node, scope) if isinstance(init, Function) else {}
+
+    def _function_result(self, callee: Function, node: ast.Call, scope: Scope) -> Type:
+        result = self.inference.returned(callee)
+        if _has_variables(result):
+            result = substitute(result, self.unify(callee, node, scope))
+        return result
+
+    def unify(self, function: Function, node: ast.Call, scope: Scope) -> dict[TypeVariable, Type]:
+        """What the type variables of a function are, from the arguments of a call."""
+        mapping: dict[TypeVariable, Type] = {}
+        inner = self.program.function_scope(function.declaration)
+        names = [name for name in inner.parameters]
+        arguments = function.declaration.node.args
+        positional = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+        if function.skips_first:
+            positional = positional[1:]
+        pairs: list[tuple[str, ast.expr]] = []
+        for name, argument in zip(positional, node.args, strict=False):
+            if isinstance(argument, ast.Starred):
+                break
+            pairs.append((name, argument))
+        pairs += [(keyword.arg, keyword.value) for keyword in node.keywords if keyword.arg in names and keyword.arg]
+        for name, argument in pairs:
+            declared = inner.parameter_type(name)
+            if _has_variables(declared):
+                _unify(declared, self.inference.infer(argument, scope), mapping)
+        return mapping
+
+    def _external_result(self, path: str, node: ast.Call, scope: Scope) -> Type:
+        name = path.rpartition(".")[2]
+        if path == "builtins.super":
+            return self._super(node, scope)
+        if path == "builtins.type" and len(node.args) == 1:
+            found = self.inference.infer(node.args[0], scope)
+            if isinstance(found, Instance) and isinstance(found.class_, Class):
+                return found.class_ if found.exact else Class(found.class_.declaration, found.class_.arguments, is_open=True)
+            return Unknown("type()")
+        if path == "builtins.getattr" and len(node.args) >= 2:
+            return self._getattr(node, scope)
+        if path in _SAME and node.args:
+            if path == "typing.cast" and len(node.args) == 2:
+                return self.program.annotations.instance(node.args[0], scope)
+            if name in ("sorted", "reversed"):
+                return builtin("list", self.inference.element(self.inference.infer(node.args[0], scope)))
+            return self.inference.infer(node.args[0], scope)
+        if path in ("functools.partial", "functools.partialmethod") and node.args:
+            return Partial(self.inference.infer(node.args[0], scope), node)
+        if path in ("functools.wraps", "functools.update_wrapper"):
+            return External(path)
+        if path.startswith("builtins."):
+            return self._builtin_result(name, node, scope)
+        if path.startswith(("builtins.dict", "typing.", "builtins.list", "collections.")) and "()." in path:
+            return self._container_method(path, node, scope)
+        if path in ("typing.TypeVar", "typing_extensions.TypeVar") and node.args:
+            return self._type_variable(node, scope)
+        if path == "importlib.import_module" and node.args:
+            module = self.inference.infer(node.args[0], scope)
+            if isinstance(module, Literal) and isinstance(module.value, str) and not module.value.startswith("."):
+                return self.program.module_type(module.value)
+        if path == "collections.defaultdict":
+            return self._default_dict(node, scope)
+        if path in ("asyncio.run", "asyncio.create_task", "asyncio.ensure_future") and node.args:
+            awaited = self.inference.infer(node.args[0], scope)
+            return self.inference.awaited(awaited) if name == "run" else awaited
+        if path == "contextlib.nullcontext":
+            inner = self.inference.infer(node.args[0], scope) if node.args else NONE
+            return Instance(External("contextlib.AbstractContextManager"), (inner,))
+        if name[:1].isupper() and "()" not in path:
+            return Instance(External(path), exact=True)
+        return Unknown(f"result of {path.partition('.')[0]}")
+
+    def _builtin_result(self, name: str, node: ast.Call, scope: Scope) -> Type:
+        first = self.inference.infer(node.args[0], scope) if node.args and name not in _PLAIN else NONE
+        if name in ("len", "id"):
+            return builtin("int")
+        if name in ("isinstance", "issubclass", "hasattr"):
+            return builtin("bool")
+        if name == "repr":
+            return builtin("str")
+        if name in _PLAIN:
+            return builtin(name)
+        if name in _CONTAINERS:
+            return builtin(name, self.inference.element(first)) if node.args else builtin(name, Unknown("empty container"))
+        if name == "dict":
+            return self._dict(node, scope)
+        if name in ("next", "min", "max"):
+            if name != "next" and len(node.args) > 1:
+                return first
+            element = self.inference.element(first)
+            return union([element, self.inference.infer(node.args[1], scope)]) if name == "next" and len(node.args) > 1 else element
+        if name in ("iter", "filter"):
+            source = first if name == "iter" or len(node.args) < 2 else self.inference.infer(node.args[1], scope)
+            return Instance(External("typing.Iterator"), (self.inference.element(source),))
+        if name == "enumerate":
+            return Instance(External("typing.Iterator"), (Tuple((builtin("int"), self.inference.element(first))),))
+        if name == "zip":
+            if any(isinstance(argument, ast.Starred) for argument in node.args):
+                return Unknown("zip")
+            elements = tuple(self.inference.element(self.inference.infer(argument, scope)) for argument in node.args)
+            return Instance(External("typing.Iterator"), (Tuple(elements),))
+        if name == "range":
+            return builtin("list", builtin("int"))
+        if name == "vars":
+            return builtin("dict", builtin("str"), Unknown("vars()"))
+        if name == "open":
+            return Instance(External("io.TextIOWrapper"))
+        if name[:1].isupper():
+            return Instance(External(f"builtins.{name}"), exact=True)
+        return Unknown(f"result of {name}()")
+
+    def _dict(self, node: ast.Call, scope: Scope) -> Type:
+        items: dict[str, Type] = {}
+        is_open = False
+        if node.args:
+            first = self.inference.infer(node.args[0], scope)
+            if isinstance(first, Dictionary):
+                items.update(first.items)
+                is_open = first.is_open
+            elif isinstance(first, Instance):
+                return builtin("dict", *first.arguments[:2]) if not node.keywords else builtin("dict")
+            else:
+                is_open = True
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                inner = self.inference.infer(keyword.value, scope)
+                if isinstance(inner, Dictionary):
+                    items.update(inner.items)
+                    is_open = is_open or inner.is_open
+                else:
+                    is_open = True
+            else:
+                items[keyword.arg] = self.inference.infer(keyword.value, scope)
+        return Dictionary(tuple(items.items()), is_open)
+
+    def _default_dict(self, node: ast.Call, scope: Scope) -> Type:
+        if not node.args:
+            return builtin("dict")
+        made = self._result(self.inference.infer(node.args[0], scope), ast.Call(node.args[0], [], []), scope)
+        return builtin("dict", Unknown("key"), made)
+
+    def _container_method(self, path: str, node: ast.Call, scope: Scope) -> Type:
+        """`values()`, `items()`, `get()` and their like on a container whose content is known."""
+        if not isinstance(node.func, ast.Attribute):
+            return Unknown("method of a container")
+        method = node.func.attr
+        results: list[Type] = []
+        for receiver in members_of(self.inference.infer(node.func.value, scope)):
+            results.append(self._method_of_container(receiver, method, node, scope))
+        return union(results)
+
+    def _method_of_container(self, receiver: Type, method: str, node: ast.Call, scope: Scope) -> Type:
+        if isinstance(receiver, Dictionary):
+            values = union([value for _, value in receiver.items]) if receiver.items else Unknown("item of a dict")
+            receiver = builtin("dict", builtin("str"), values)
+        if not isinstance(receiver, Instance) or not receiver.arguments:
+            return Unknown("method of a container")
+        key, value = receiver.arguments[0], receiver.arguments[-1]
+        if len(receiver.arguments) > 1:
+            if method == "values":
+                return Instance(External("typing.Iterable"), (value,))
+            if method == "keys":
+                return Instance(External("typing.Iterable"), (key,))
+            if method == "items":
+                return Instance(External("typing.Iterable"), (Tuple((key, value)),))
+            if method in ("get", "pop", "setdefault"):
+                other = self.inference.infer(node.args[1], scope) if len(node.args) > 1 else NONE
+                return union([value, other]) if method != "pop" else value
+            if method == "popitem":
+                return Tuple((key, value))
+        elif method in ("pop", "popleft"):
+            return value
+        if method == "copy":
+            return receiver
+        return Unknown("method of a container")
+
+    def _super(self, node: ast.Call, scope: Scope) -> Type:
+        function = scope.function
+        while function is not None and function.owner is None:
+            function = function.outer
+        if function is None or function.owner is None:
+            return Unknown("super() outside a method")
+        owner = self.program.self_type(function.owner)
+        if node.args:
+            named = self.inference.infer(node.args[0], scope)
+            if not isinstance(named, Class):
+                return Unknown("super()")
+            owner = named
+        role = self.program.classes.role(function)
+        own = self.program.self_type(function.owner)
+        return Super(owner, own if role in ("classmethod", "staticmethod") else Instance(own))
+
+    def _getattr(self, node: ast.Call, scope: Scope) -> Type:
+        name = self.inference.infer(node.args[1], scope)
+        if not isinstance(name, Literal) or not isinstance(name.value, str):
+            return Unknown("getattr with a computed name")
+        found = self.inference.attribute(self.inference.infer(node.args[0], scope), name.value)
+        if len(node.args) == 3:
+            # The object may well not have the attribute, which is why there is a default.
+            default = self.inference.infer(node.args[2], scope)
+            if isinstance(found, Absent):
+                found = Unknown("getattr with a default")
+            return union([found, default, Unknown("getattr with a default")])
+        return found
+
+    def _type_variable(self, node: ast.Call, scope: Scope) -> Type:
+        name = node.args[0].value if isinstance(node.args[0], ast.Constant) else "?"
+        bound: Type | None = None
+        for keyword in node.keywords:
+            if keyword.arg == "bound":
+                bound = self.program.annotations.instance(keyword.value, scope)
+        if len(node.args) > 1:
+            bound = union([self.program.annotations.instance(constraint, scope) for constraint in node.args[1:]])
+        return TypeVariable(f"{scope.module.name}.{name}", bound)
+
+    def keeps_signature(self, decorator: FunctionDeclaration, is_called: bool) -> bool:
+        """True for a decorator whose result takes what the decorated function takes.
+
+        It returns its own parameter, or a function inside that carries `functools.wraps`; a maker of decorators returns
+        such a decorator.
+        """
+        key = (decorator, is_called)
+        found = self._keeping.get(key)
+        if found is None:
+            self._keeping[key] = False
+            found = self._keeping[key] = self._keeps_signature(decorator, is_called)
+        return found
+
+    def _keeps_signature(self, decorator: FunctionDeclaration, is_called: bool) -> bool:
+        from driftcheck.surface.inference import own_nodes
+
+        arguments = decorator.node.args
+        names = {argument.arg for argument in [*arguments.posonlyargs, *arguments.args]}
+        scope = self.program.function_scope(decorator)
+        returns = [node for node in own_nodes(decorator.body) if isinstance(node, ast.Return)]
+        if not returns:
+            return False
+        for node in returns:
+            if not isinstance(node.value, ast.Name):
+                return False
+            if node.value.id in names and not is_called:
+                continue
+            inner = [b.function for b in scope.locals.get(node.value.id, []) if b.function is not None]
+            if not inner:
+                return False
+            for function in inner:
+                if self._wraps(function):
+                    continue
+                if not self.keeps_signature(function, False):
+                    return False
+        return True
+
+    def _wraps(self, function: FunctionDeclaration) -> bool:
+        for node in function.node.decorator_list:
+            called = node.func if isinstance(node, ast.Call) else node
+            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            if name == "wraps":
+                variadic = function.node.args
+                return variadic.vararg is not None and variadic.kwarg is not None
+        return False
+
+
+def _has_variables(type_: Type) -> bool:
+    if isinstance(type_, TypeVariable):
+        return True
+    if isinstance(type_, Instance):
+        inner = type_.class_.arguments if isinstance(type_.class_, Class) else ()
+        return any(_has_variables(argument) for argument in (*type_.arguments, *inner))
+    if isinstance(type_, Class):
+        return any(_has_variables(argument) for argument in type_.arguments)
+    if isinstance(type_, Union):
+        return any(_has_variables(member) for member in type_.members)
+    if isinstance(type_, Tuple):
+        return any(_has_variables(item) for item in type_.items)
+    return False
+
+
+def _unify(declared: Type, given: Type, mapping: dict[TypeVariable, Type]) -> None:
+    """Notes what the type variables in a declared type are, where a given type shows it."""
+    if isinstance(declared, TypeVariable):
+        if not isinstance(given, Unknown | Absent):
+            mapping.setdefault(declared, given)
+        return
+    if isinstance(declared, Union):
+        given_members = [member for member in members_of(given) if member != NONE]
+        for member in declared.members:
+            if member != NONE and given_members:
+                _unify(member, union(given_members), mapping)
+        return
+    if isinstance(declared, Tuple) and isinstance(given, Tuple):
+        for one, other in zip(declared.items, given.items, strict=False):
+            _unify(one, other, mapping)
+        return
+    if not isinstance(declared, Instance):
+        return
+    if isinstance(declared.class_, External) and declared.class_.path == "builtins.type" and declared.arguments:
+        if isinstance(given, Class):
+            _unify(declared.arguments[0], Instance(given), mapping)
+        elif isinstance(given, Tuple):
+            for item in given.items:
+                _unify(declared, item, mapping)
+        elif isinstance(given, Union):
+            classes = [Instance(member) for member in given.members if isinstance(member, Class)]
+            if classes:
+                _unify(declared.arguments[0], union(list(classes)), mapping)
+        return
+    if isinstance(given, Tuple) and declared.arguments:
+        _unify(declared.arguments[0], union(list(given.items)) if given.items else Unknown("empty"), mapping)
+        return
+    if isinstance(given, Instance):
+        ours = declared.class_.arguments if isinstance(declared.class_, Class) else declared.arguments
+        theirs = given.class_.arguments if isinstance(given.class_, Class) else given.arguments
+        for one, other in zip(ours, theirs, strict=False):
+            _unify(one, other, mapping)
+
+
+_ = Module

@@ -1,0 +1,600 @@
+"""What expressions give: names, attributes, calls, containers, and what functions return."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from driftcheck.surface.calls import Calls
+from driftcheck.surface.classes import substitute
+from driftcheck.surface.declarations import Binding, FunctionDeclaration, target_names
+from driftcheck.surface.scopes import LocalScope
+from driftcheck.surface.types import (
+    ANY,
+    NONE,
+    Absent,
+    Class,
+    Dictionary,
+    External,
+    Function,
+    Instance,
+    Lambda,
+    Literal,
+    Module,
+    Partial,
+    Super,
+    Tuple,
+    Type,
+    TypeVariable,
+    Union,
+    Unknown,
+    builtin,
+    members_of,
+    union,
+)
+
+if TYPE_CHECKING:
+    from driftcheck.surface.program import Program
+    from driftcheck.surface.scopes import Scope
+
+_DEPTH = 60
+# Decorators that leave the function's signature and meaning as they are.
+_TRANSPARENT = frozenset(
+    ("functools.lru_cache", "functools.cache", "typing.final", "typing.overload", "typing.no_type_check",
+     "typing_extensions.final", "typing_extensions.override", "typing.override", "typing_extensions.overload",
+     "typing_extensions.deprecated", "warnings.deprecated", "abc.abstractmethod", "builtins.staticmethod",
+     "builtins.classmethod", "functools.wraps", "typing.runtime_checkable", "functools.update_wrapper",
+     "torch.no_grad", "torch.inference_mode", "torch.jit.ignore", "torch.jit.unused", "torch.compiler.disable",
+     "torch.enable_grad", "torch.jit.export", "atexit.register", "abc.abstractclassmethod", "abc.abstractstaticmethod",
+     "contextlib.suppress", "functools.cached_property", "builtins.property", "abc.abstractproperty")
+)  # fmt: skip
+_CONTEXT_MANAGERS = {
+    "contextlib.contextmanager": "context manager",
+    "contextlib.asynccontextmanager": "async context manager",
+}
+_ITERABLES = frozenset(
+    ("list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection", "MutableSequence", "deque", "Generator",
+     "Set", "AbstractSet", "MutableSet", "KeysView", "ValuesView", "Reversible", "tuple", "AsyncIterator", "AsyncIterable",
+     "AsyncGenerator", "Container", "UserList")
+)  # fmt: skip
+MAPPINGS = frozenset(
+    ("dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict", "WeakValueDictionary", "UserDict", "ChainMap")
+)
+
+
+class Inference:
+    """Infers the types of expressions in a program; the same expression in the same scope is always the same type."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.calls = Calls(program, self)
+        self._depth = 0
+        self._returns: dict[FunctionDeclaration, Type] = {}
+        self._returning: set[FunctionDeclaration] = set()
+        self._decorations: dict[FunctionDeclaration, Type] = {}
+        self._decorating: set[FunctionDeclaration] = set()
+
+    def infer(self, node: ast.expr, scope: Scope) -> Type:
+        """The type of an expression."""
+        handler = _HANDLERS.get(type(node))
+        if handler is None:
+            return Unknown("expression")
+        if self._depth > _DEPTH:
+            return Unknown("expression nested too deeply")
+        self._depth += 1
+        try:
+            return handler(self, node, scope)
+        finally:
+            self._depth -= 1
+
+    # Expressions
+
+    def _name(self, node: ast.Name, scope: Scope) -> Type:
+        return scope.lookup(node.id)
+
+    def _constant(self, node: ast.Constant, scope: Scope) -> Type:
+        return ANY if node.value is Ellipsis else Literal(node.value)
+
+    def _attribute(self, node: ast.Attribute, scope: Scope) -> Type:
+        return self.attribute(self.infer(node.value, scope), node.attr)
+
+    def _call(self, node: ast.Call, scope: Scope) -> Type:
+        return self.calls.result(node, scope)
+
+    def _tuple(self, node: ast.Tuple, scope: Scope) -> Type:
+        if any(isinstance(element, ast.Starred) for element in node.elts):
+            return builtin("tuple")
+        return Tuple(tuple(self.infer(element, scope) for element in node.elts))
+
+    def _list(self, node: ast.List | ast.Set, scope: Scope) -> Type:
+        name = "list" if isinstance(node, ast.List) else "set"
+        if not node.elts:
+            return builtin(name, Unknown("empty container"))
+        elements = [
+            self.element(self.infer(element.value, scope))
+            if isinstance(element, ast.Starred)
+            else self.infer(element, scope)
+            for element in node.elts[:8]
+        ]
+        return builtin(name, union([_widened(element) for element in elements]))
+
+    def _dict(self, node: ast.Dict, scope: Scope) -> Type:
+        items: dict[str, Type] = {}
+        keys: list[Type] = []
+        is_open = False
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                inner = self.infer(value, scope)
+                if isinstance(inner, Dictionary):
+                    items.update(inner.items)
+                    is_open = is_open or inner.is_open
+                else:
+                    is_open = True
+            elif isinstance(key, ast.Constant) and isinstance(key.value, str):
+                items[key.value] = self.infer(value, scope)
+            else:
+                keys.append(self.infer(key, scope))
+                if len(keys) > 4:
+                    break
+                items.setdefault("", self.infer(value, scope))
+        if keys:
+            return builtin("dict", union([_widened(key) for key in keys]), union([_widened(v) for v in items.values()]))
+        return Dictionary(tuple(items.items()), is_open)
+
+    def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Type:
+        inner = self.comprehension_scope(node.generators, scope)
+        element = _widened(self.infer(node.elt, inner))
+        name = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node))
+        return builtin(name, element) if name else Instance(External("typing.Generator"), (element,))
+
+    def _dict_comprehension(self, node: ast.DictComp, scope: Scope) -> Type:
+        inner = self.comprehension_scope(node.generators, scope)
+        return builtin("dict", _widened(self.infer(node.key, inner)), _widened(self.infer(node.value, inner)))
+
+    def comprehension_scope(self, generators: Iterable[ast.comprehension], scope: Scope) -> Scope:
+        """The scope of a comprehension's element, its variables bound."""
+        names: dict[str, Type] = {}
+        inner = LocalScope(scope, names)
+        for generator in generators:
+            element = self.element(self.infer(generator.iter, inner))
+            for name, path in target_names(generator.target):
+                names[name] = self.at_path(element, path)
+        return inner
+
+    def _subscript(self, node: ast.Subscript, scope: Scope) -> Type:
+        base = self.infer(node.value, scope)
+        if isinstance(base, Class):
+            parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+            return Class(base.declaration, tuple(self.program.annotations.instance(part, scope) for part in parts))
+        if isinstance(base, External):
+            return base
+        return union([self._item(member, node, scope) for member in members_of(base)])
+
+    def _item(self, base: Type, node: ast.Subscript, scope: Scope) -> Type:
+        if isinstance(base, Tuple) and isinstance(node.slice, ast.Constant | ast.UnaryOp):
+            index = _integer(node.slice)
+            if index is not None and -len(base.items) <= index < len(base.items):
+                return base.items[index]
+            return Unknown("item of a tuple")
+        if isinstance(base, Dictionary):
+            if isinstance(node.slice, ast.Constant):
+                for key, value in base.items:
+                    if key == node.slice.value:
+                        return value
+            return Unknown("item of a dict")
+        if isinstance(base, Instance):
+            if isinstance(base.class_, External):
+                if isinstance(node.slice, ast.Slice):
+                    return base
+                name = base.class_.path.rpartition(".")[2]
+                if name in MAPPINGS and len(base.arguments) > 1:
+                    return base.arguments[1]
+                if name in _ITERABLES and base.arguments:
+                    return base.arguments[0]
+                return Unknown(f"item of {base.class_.path}")
+            method = self.attribute(base, "__getitem__")
+            return self.returned(method) if isinstance(method, Function) else Unknown("item")
+        return base if isinstance(base, Unknown) else Unknown("item")
+
+    def _boolean(self, node: ast.BoolOp, scope: Scope) -> Type:
+        types = [self.infer(value, scope) for value in node.values]
+        if isinstance(node.op, ast.Or):
+            types = [*(without_none(type_) for type_ in types[:-1]), types[-1]]
+        return union(types)
+
+    def _conditional(self, node: ast.IfExp, scope: Scope) -> Type:
+        truth = self.program.facts.truth(node.test, scope)
+        if truth is not None:
+            return self.infer(node.body if truth else node.orelse, scope)
+        return union([self.infer(node.body, scope), self.infer(node.orelse, scope)])
+
+    def _await(self, node: ast.Await, scope: Scope) -> Type:
+        return self.awaited(self.infer(node.value, scope))
+
+    def awaited(self, type_: Type) -> Type:
+        """What awaiting a value gives."""
+        results = []
+        for member in members_of(type_):
+            if isinstance(member, Instance) and isinstance(member.class_, External) and member.arguments:
+                name = member.class_.path.rpartition(".")[2]
+                if name in ("Coroutine", "Awaitable", "Future", "Task"):
+                    results.append(member.arguments[-1])
+                    continue
+            results.append(member if isinstance(member, Unknown) else Unknown("awaited value"))
+        return union(results)
+
+    def _named(self, node: ast.NamedExpr, scope: Scope) -> Type:
+        return self.infer(node.value, scope)
+
+    def _lambda(self, node: ast.Lambda, scope: Scope) -> Type:
+        return Lambda(node)
+
+    def _text(self, node: ast.JoinedStr, scope: Scope) -> Type:
+        return builtin("str")
+
+    def _truth(self, node: ast.expr, scope: Scope) -> Type:
+        if isinstance(node, ast.UnaryOp) and not isinstance(node.op, ast.Not):
+            value = _integer(node)
+            return Literal(value) if value is not None else Unknown("arithmetic")
+        return builtin("bool") if not isinstance(node, ast.Compare) or _is_plain(node) else Unknown("comparison")
+
+    def _arithmetic(self, node: ast.BinOp, scope: Scope) -> Type:
+        left = self.infer(node.left, scope)
+        if isinstance(left, Literal) and isinstance(left.value, str):
+            return builtin("str")
+        if isinstance(node.op, ast.BitOr) and isinstance(left, Dictionary):
+            right = self.infer(node.right, scope)
+            if isinstance(right, Dictionary):
+                return Dictionary(tuple({**dict(left.items), **dict(right.items)}.items()), left.is_open or right.is_open)
+        if isinstance(left, Instance) and isinstance(left.class_, External) and left.class_.path in (
+            "builtins.list", "builtins.str", "builtins.int", "builtins.float",
+        ):  # fmt: skip
+            return left
+        return Unknown("arithmetic")
+
+    # Attributes
+
+    def attribute(self, base: Type, name: str) -> Type:
+        """What `base.name` is; Absent where it surely is not there."""
+        if isinstance(base, Module):
+            return self.program.module_attribute(base.name, name)
+        if isinstance(base, Class):
+            return self.program.classes.attribute(base, name)
+        if isinstance(base, Instance):
+            if isinstance(base.class_, Class):
+                return self.program.classes.attribute(base, name)
+            return self.external_member(base, name)
+        if isinstance(base, External):
+            return External(f"{base.path}.{name}")
+        if isinstance(base, Union):
+            return self._union_attribute(base, name)
+        if isinstance(base, TypeVariable):
+            return self.attribute(base.bound, name) if base.bound is not None else Unknown("type variable")
+        if isinstance(base, Super):
+            return self._super_attribute(base, name)
+        if isinstance(base, Literal):
+            return External(f"builtins.{type(base.value).__name__}.{name}")
+        if isinstance(base, Dictionary):
+            return self.external_member(builtin("dict"), name)
+        if isinstance(base, Unknown):
+            return base
+        if isinstance(base, Absent):
+            return Unknown("attribute of something that is not there")
+        return Unknown(f"attribute of a {type(base).__name__.lower()}")
+
+    def external_member(self, base: Instance, name: str) -> Type:
+        """An attribute of an instance of an outside class; containers know what they hold."""
+        assert isinstance(base.class_, External)
+        return External(f"{base.class_.path}().{name}")
+
+    def _union_attribute(self, base: Union, name: str) -> Type:
+        found: list[Type] = []
+        absent: list[Absent] = []
+        for member in base.members:
+            if member == NONE:
+                continue
+            type_ = self.attribute(member, name)
+            if isinstance(type_, Absent):
+                absent.append(type_)
+            else:
+                found.append(type_)
+        if found:
+            return union(found)
+        return absent[0] if absent else Unknown("attribute of None")
+
+    def _super_attribute(self, base: Super, name: str) -> Type:
+        receiver_class = base.receiver.class_ if isinstance(base.receiver, Instance) else base.receiver
+        if not isinstance(receiver_class, Class):
+            return Unknown("super()")
+        classes = self.program.classes
+        mro = classes.mro(base.class_)[1:]
+        for entry in mro:
+            if not isinstance(entry, Class):
+                if isinstance(entry, External):
+                    from driftcheck.surface.classes import external_attribute
+
+                    if external_attribute(entry.path, name) is None:
+                        continue
+                    return External(f"{entry.path}.{name}")
+                return entry
+            bindings = entry.declaration.members.get(name)
+            if not bindings:
+                continue
+            live = classes.live_bindings(bindings, self.program.class_scope(entry.declaration))
+            if not live:
+                continue
+            from driftcheck.surface.classes import Member
+
+            receiver = base.receiver
+            assert isinstance(receiver, Instance | Class)
+            return classes._member_type(Member(entry, tuple(live)), receiver)
+        if hasattr(object, name):
+            return External(f"builtins.object.{name}")
+        reason = classes.openness(base.class_.declaration)
+        if reason:
+            return Unknown(reason)
+        for store_class in mro:
+            if isinstance(store_class, Class) and next(classes.stores(store_class.declaration, name), None) is not None:
+                return Unknown("attribute stored on the instance")
+        return Absent(base.class_.declaration.symbol, name)
+
+    # Containers
+
+    def element(self, type_: Type) -> Type:
+        """What iterating over a value gives."""
+        results: list[Type] = []
+        for member in members_of(type_):
+            if isinstance(member, Tuple):
+                results.append(union(list(member.items)) if member.items else Unknown("empty tuple"))
+            elif isinstance(member, Instance):
+                results.append(self._instance_element(member))
+            elif isinstance(member, Dictionary):
+                results.append(builtin("str"))
+            elif isinstance(member, Class) and self.program.classes.is_enum(member.declaration):
+                results.append(Instance(member))
+            elif member != NONE:
+                results.append(member if isinstance(member, Unknown) else Unknown("element"))
+        return union(results) if results else Unknown("element of None")
+
+    def _instance_element(self, type_: Instance) -> Type:
+        if isinstance(type_.class_, External):
+            name = type_.class_.path.rpartition(".")[2]
+            if (name in _ITERABLES or name in MAPPINGS) and type_.arguments:
+                return type_.arguments[0]
+            return Unknown(f"element of {type_.class_.path}")
+        for base in self.program.classes.mro(type_.class_):
+            if isinstance(base, External) and base.path.rpartition(".")[2] in _ITERABLES | MAPPINGS:
+                break
+        method = self.attribute(type_, "__iter__")
+        if isinstance(method, Function):
+            return self.element(self.returned(method))
+        return Unknown("element")
+
+    def at_path(self, type_: Type, path: tuple[int | None, ...]) -> Type:
+        """What an unpacked target gets of a value."""
+        for index in path:
+            results: list[Type] = []
+            for member in members_of(type_):
+                if isinstance(member, Tuple) and index is not None and index < len(member.items):
+                    results.append(member.items[index])
+                elif isinstance(member, Tuple):
+                    results.append(Unknown("unpacked value"))
+                elif index is None:
+                    results.append(builtin("list", self.element(member)))
+                else:
+                    results.append(self.element(member))
+            type_ = union(results)
+        return type_
+
+    def bound(self, binding: Binding, scope: Scope) -> Type:
+        """What a binding without a declared type gives its name."""
+        assert binding.value is not None
+        value = self.infer(binding.value, scope)
+        if binding.element in ("for", "async for"):
+            value = self.element(value)
+        elif binding.element == "with":
+            value = self.entered(value, "__enter__")
+        elif binding.element == "async with":
+            value = self.awaited(self.entered(value, "__aenter__"))
+        return self.at_path(value, binding.path) if binding.path else value
+
+    def entered(self, type_: Type, method: str) -> Type:
+        """What `with value as name` binds."""
+        results: list[Type] = []
+        for member in members_of(type_):
+            if isinstance(member, Instance) and isinstance(member.class_, Class):
+                found = self.attribute(member, method)
+                if isinstance(found, Function):
+                    results.append(self.returned(found))
+                    continue
+                if isinstance(found, External):
+                    results.append(member)
+                    continue
+            if isinstance(member, Instance) and isinstance(member.class_, External):
+                name = member.class_.path.rpartition(".")[2]
+                if name in ("AbstractContextManager", "ContextManager", "_GeneratorContextManager") and member.arguments:
+                    results.append(member.arguments[0])
+                    continue
+                if name in ("AbstractAsyncContextManager", "AsyncContextManager") and member.arguments:
+                    results.append(Instance(External("typing.Awaitable"), (member.arguments[0],)))
+                    continue
+            results.append(Unknown("context manager"))
+        return union(results)
+
+    def caught(self, node: ast.expr, scope: Scope) -> Type:
+        """What `except node as name` binds."""
+        nodes = node.elts if isinstance(node, ast.Tuple) else [node]
+        types = [self.infer(part, scope) for part in nodes]
+        return union(
+            [
+                Instance(type_) if isinstance(type_, Class | External) else Unknown("exception")
+                for type_ in types
+            ]
+        )
+
+    # Functions
+
+    def decorated(self, function: FunctionDeclaration, scope: Scope) -> Type:
+        """What the name of a function holds once its decorators have run."""
+        found = self._decorations.get(function)
+        if found is not None:
+            return found
+        if function in self._decorating:
+            return Function(function)
+        self._decorating.add(function)
+        try:
+            found = self._decorate(function, scope)
+        finally:
+            self._decorating.discard(function)
+        self._decorations[function] = found
+        return found
+
+    def _decorate(self, function: FunctionDeclaration, scope: Scope) -> Type:
+        transformed = ""
+        for node in reversed(function.node.decorator_list):
+            called = node.func if isinstance(node, ast.Call) else node
+            if isinstance(called, ast.Attribute) and called.attr in ("setter", "getter", "deleter", "register"):
+                continue
+            type_ = self.infer(called, scope)
+            if isinstance(type_, External):
+                if type_.path in _CONTEXT_MANAGERS:
+                    transformed = _CONTEXT_MANAGERS[type_.path]
+                    continue
+                if type_.path in _TRANSPARENT or type_.path.rpartition(".")[2].endswith("property"):
+                    continue
+                return Unknown(f"decorator {type_.path}")
+            if isinstance(type_, Function) and self.calls.keeps_signature(type_.declaration, isinstance(node, ast.Call)):
+                continue
+            if isinstance(type_, Class) and function.owner is not None and type_.declaration.name.endswith("property"):
+                continue
+            return Unknown(f"decorator {ast.unparse(called)}")
+        if transformed == "context manager":
+            return Function(function, transformed="context manager")
+        if transformed == "async context manager":
+            return Function(function, transformed="async context manager")
+        return Function(function)
+
+    def returned(self, function: Function) -> Type:
+        """What calling a function gives, its type variables of the class put in."""
+        result = self._returned(function.declaration)
+        if isinstance(result, Unknown) and result.reason == "Self":
+            receiver = function.receiver
+            if isinstance(receiver, Class):
+                result = Instance(receiver)
+            elif receiver is not None:
+                result = receiver
+        if function.substitution:
+            result = substitute(result, dict(function.substitution))
+        if function.transformed:
+            element = self.element(result)
+            name = "AbstractContextManager" if function.transformed == "context manager" else "AbstractAsyncContextManager"
+            return Instance(External(f"contextlib.{name}"), (element,))
+        return result
+
+    def _returned(self, declaration: FunctionDeclaration) -> Type:
+        found = self._returns.get(declaration)
+        if found is not None:
+            return found
+        if declaration in self._returning:
+            return Unknown("recursive function")
+        self._returning.add(declaration)
+        try:
+            found = self._infer_return(declaration)
+        finally:
+            self._returning.discard(declaration)
+        self._returns[declaration] = found
+        return found
+
+    def _infer_return(self, declaration: FunctionDeclaration) -> Type:
+        if declaration.node.returns is not None:
+            scope = self.program.scope_of_function(declaration)
+            result = self.program.annotations.instance(declaration.node.returns, scope)
+            return self._coroutine(result) if declaration.is_async and not is_generator(declaration) else result
+        if is_generator(declaration):
+            return Unknown("generator without an annotation")
+        scope = self.program.function_scope(declaration)
+        types: list[Type] = []
+        for node in own_nodes(declaration.body):
+            if isinstance(node, ast.Return):
+                types.append(NONE if node.value is None else self.infer(node.value, scope))
+                if len(types) > 12:
+                    return Unknown("many returns")
+        if not types:
+            types.append(NONE)
+        types = [Unknown("returned value") if isinstance(type_, Absent) else type_ for type_ in types]
+        result = union([_widened(type_) for type_ in types])
+        return self._coroutine(result) if declaration.is_async else result
+
+    def _coroutine(self, result: Type) -> Type:
+        return Instance(External("typing.Coroutine"), (result,))
+
+
+def own_nodes(body: list[ast.stmt]) -> Iterable[ast.AST]:
+    """The nodes of a function's body in order, those of functions and classes inside left out."""
+    pending: list[ast.AST] = list(reversed(body))
+    while pending:
+        node = pending.pop()
+        yield node
+        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            pending.extend(reversed(list(ast.iter_child_nodes(node))))
+
+
+def is_generator(declaration: FunctionDeclaration) -> bool:
+    """True where the body yields."""
+    return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(declaration.body))
+
+
+def without_none(type_: Type) -> Type:
+    """The type with None taken out of a union."""
+    if isinstance(type_, Union):
+        rest = [member for member in type_.members if member != NONE]
+        return union(rest) if rest else type_
+    return type_
+
+
+def _widened(type_: Type) -> Type:
+    """A literal's class, so that unions of many constants stay small."""
+    if isinstance(type_, Literal) and type_.value is not None:
+        return builtin(type(type_.value).__name__)
+    return type_
+
+
+def _integer(node: ast.expr) -> int | None:
+    if isinstance(node, ast.Constant) and isinstance(node.value, int):
+        return node.value
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
+        inner = _integer(node.operand)
+        return None if inner is None else -inner
+    return None
+
+
+def _is_plain(node: ast.Compare) -> bool:
+    return all(isinstance(operator, ast.Is | ast.IsNot | ast.In | ast.NotIn) for operator in node.ops)
+
+
+_HANDLERS: dict[type[ast.expr], Callable[[Inference, Any, Scope], Type]] = {
+    ast.Name: Inference._name,
+    ast.Constant: Inference._constant,
+    ast.Attribute: Inference._attribute,
+    ast.Call: Inference._call,
+    ast.Tuple: Inference._tuple,
+    ast.List: Inference._list,
+    ast.Set: Inference._list,
+    ast.Dict: Inference._dict,
+    ast.ListComp: Inference._comprehension,
+    ast.SetComp: Inference._comprehension,
+    ast.GeneratorExp: Inference._comprehension,
+    ast.DictComp: Inference._dict_comprehension,
+    ast.Subscript: Inference._subscript,
+    ast.BoolOp: Inference._boolean,
+    ast.IfExp: Inference._conditional,
+    ast.Await: Inference._await,
+    ast.NamedExpr: Inference._named,
+    ast.Lambda: Inference._lambda,
+    ast.JoinedStr: Inference._text,
+    ast.Compare: Inference._truth,
+    ast.UnaryOp: Inference._truth,
+    ast.BinOp: Inference._arithmetic,
+}
+_ = Partial

@@ -1,0 +1,162 @@
+"""Signatures as sources write them, and which signature a call of a thing meets."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from driftcheck.model import Parameter, ParameterKind, Signature
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.types import (
+    Absent,
+    Class,
+    External,
+    Function,
+    Instance,
+    Lambda,
+    Partial,
+    Type,
+    TypeVariable,
+    Union,
+    Unknown,
+)
+
+if TYPE_CHECKING:
+    from driftcheck.surface.program import Program
+
+
+@dataclass(frozen=True, slots=True)
+class Callee:
+    """What a call meets: its signature without the receiver, its canonical path, and where its source stands.
+
+    `name` is what Python's own messages call it. `declaration` is the function or class behind it. `forwarded` names the
+    callable that takes over the keywords of a `**kwargs` passed on whole. `is_declared` is True where the receiver's type
+    is only a declared one, so that a subclass may accept more.
+    """
+
+    signature: Signature
+    symbol: str
+    name: str
+    path: str
+    line: int
+    declaration: FunctionDeclaration | ClassDeclaration
+    is_declared: bool = False
+
+
+def declared_signature(function: FunctionDeclaration, *, skips_first: bool = False) -> Signature:
+    """The signature that a `def` writes, without its first parameter where that is the receiver."""
+    parameters = parameters_of(function.node.args)
+    if skips_first and parameters and parameters[0].kind in (
+        ParameterKind.POSITIONAL_ONLY,
+        ParameterKind.POSITIONAL_OR_KEYWORD,
+    ):
+        parameters = parameters[1:]
+    returns = function.node.returns
+    return Signature(parameters, ast.unparse(returns) if returns is not None else None)
+
+
+def parameters_of(arguments: ast.arguments) -> tuple[Parameter, ...]:
+    """The parameters of an argument list, in order."""
+    found: list[Parameter] = []
+    positional = [*arguments.posonlyargs, *arguments.args]
+    missing = len(positional) - len(arguments.defaults)
+    for index, node in enumerate(positional):
+        kind = (
+            ParameterKind.POSITIONAL_ONLY
+            if index < len(arguments.posonlyargs) or _is_private_by_old_convention(node.arg, positional, arguments)
+            else ParameterKind.POSITIONAL_OR_KEYWORD
+        )
+        found.append(_parameter(node, kind, arguments.defaults[index - missing] if index >= missing else None))
+    if arguments.vararg is not None:
+        found.append(_parameter(arguments.vararg, ParameterKind.VAR_POSITIONAL, None))
+    for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        found.append(_parameter(node, ParameterKind.KEYWORD_ONLY, default))
+    if arguments.kwarg is not None:
+        found.append(_parameter(arguments.kwarg, ParameterKind.VAR_KEYWORD, None))
+    return tuple(found)
+
+
+def _is_private_by_old_convention(name: str, positional: list[ast.arg], arguments: ast.arguments) -> bool:
+    # `def f(__x)` is positional-only for type checkers alone: at run time the keyword works.
+    return False
+
+
+def _parameter(node: ast.arg, kind: ParameterKind, default: ast.expr | None) -> Parameter:
+    return Parameter(
+        node.arg,
+        kind,
+        ast.unparse(default) if default is not None else None,
+        ast.unparse(node.annotation) if node.annotation is not None else None,
+    )
+
+
+class Signatures:
+    """Finds the signature that a call of a type meets."""
+
+    def __init__(self, program: Program) -> None:
+        from driftcheck.surface.constructors import Constructors
+
+        self.program = program
+        self.constructors = Constructors(program)
+        self._memo: dict[tuple[FunctionDeclaration, bool], Signature] = {}
+
+    def signature(self, function: FunctionDeclaration, *, skips_first: bool) -> Signature:
+        """The signature of a function, remembered."""
+        key = (function, skips_first)
+        found = self._memo.get(key)
+        if found is None:
+            found = self._memo[key] = declared_signature(function, skips_first=skips_first)
+        return found
+
+    def callee(self, type_: Type) -> Callee | Unknown:
+        """What calling a value of this type meets; Unknown where that can't be told."""
+        if isinstance(type_, Function):
+            return self._function(type_)
+        if isinstance(type_, Class):
+            return self.constructors.callee(type_)
+        if isinstance(type_, Instance) and isinstance(type_.class_, Class):
+            return self._instance(type_)
+        if isinstance(type_, Unknown):
+            return type_
+        if isinstance(type_, External):
+            return Unknown(f"outside the target: {type_.path.partition('(')[0]}")
+        if isinstance(type_, Partial):
+            return Unknown("functools.partial")
+        if isinstance(type_, Union):
+            return Unknown("one of several")
+        if isinstance(type_, TypeVariable):
+            return self.callee(type_.bound) if type_.bound is not None else Unknown("type variable")
+        if isinstance(type_, Absent):
+            return Unknown("not there")
+        if isinstance(type_, Lambda):
+            return Unknown("lambda")
+        return Unknown(f"call of a {type(type_).__name__.lower()}")
+
+    def _function(self, type_: Function) -> Callee | Unknown:
+        declaration = type_.declaration
+        signature = self.signature(declaration, skips_first=type_.skips_first)
+        receiver = type_.receiver
+        is_declared = isinstance(receiver, Instance) and not receiver.exact
+        return Callee(
+            signature,
+            declaration.symbol,
+            declaration.qualified_name.rpartition("<locals>.")[2],
+            declaration.module.path,
+            declaration.line,
+            declaration,
+            is_declared,
+        )
+
+    def _instance(self, type_: Instance) -> Callee | Unknown:
+        method = self.program.inference.attribute(type_, "__call__")
+        if isinstance(method, Function):
+            return self._function(method)
+        # A module of torch hands its call on to `forward`, hooks and all.
+        if isinstance(type_.class_, Class) and "torch.nn.Module" in self.program.classes.external_bases(
+            type_.class_.declaration
+        ):
+            forward = self.program.inference.attribute(type_, "forward")
+            if isinstance(forward, Function):
+                return self._function(forward)
+        return Unknown("call of an instance")
