@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import stat
 import zipfile
 from collections.abc import Iterable
@@ -9,20 +10,17 @@ from collections.abc import Iterable
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins.limits import MEMBER_BYTES, MEMBERS
 
-SOURCE_SUFFIXES = (".py", ".pyi")
-EXTENSION_SUFFIXES = (".so", ".pyd")
+_REFUSED = re.compile("[\x00-\x1f\x7f\\\\\ud800-\udfff]")
 
 
 def check_name(name: str, archive: str) -> None:
     """Raise DriftcheckError where a member's name would lead out of the archive's folder or forge a line."""
-    parts = name.split("/")
     if (
         not name
         or name.startswith("/")
-        or "\\" in name
-        or ".." in parts
-        or (len(name) > 1 and name[1] == ":")
-        or any(ord(character) < 32 or ord(character) == 127 for character in name)
+        or ".." in name.split("/")
+        or name[1:2] == ":"
+        or _REFUSED.search(name)
         or len(name) > 1000
     ):
         raise DriftcheckError(f"{archive} holds a member named {name[:80]!r}, which leaves its folder; it is refused")

@@ -1,11 +1,13 @@
-"""The cache: contents once by their hash, and for every release a manifest that names them.
+"""The cache: contents once by their hash, and for every release a manifest that says where they are.
 
-    blobs/ab/cdef…                                the zlib-compressed contents whose SHA-256 is abcdef…
     releases/<indexes>/<name>/<version>.manifest  one JSON line about the release, then a line for each path
+    releases/<indexes>/<name>/releases.json       the versions that the index offered when it was last asked
+    packs/<hash>.pack                             zlib-compressed contents, one after the other
     locks/                                        one lock a release, held while it is fetched
 
-Everything is written under a temporary name and then renamed, so a reader sees a whole file or none, and an
-interrupted run leaves only a temporary file behind. Contents are checked against their name when they are read.
+A fetch writes one pack, with the contents that no other release of the project has. Everything is written under a
+temporary name and then renamed, so that a reader sees a whole file or none, and an interrupted run leaves only a
+temporary file behind. Contents are checked against their SHA-256 when they are read.
 """
 
 from __future__ import annotations
@@ -14,35 +16,61 @@ import contextlib
 import hashlib
 import json
 import os
-import tempfile
+import threading
+import time
+import weakref
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins.limits import MEMBER_BYTES
+from driftcheck.origins.names import normalized
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _FORMAT = 1
-_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# Made by driftcheck; it may be deleted at any time.\n"
+_STALE_SECONDS = 86_400
+_TEMPORARY = ".writing-"
+_TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# Made by driftcheck; it may be deleted at any time.\n"
 
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One release: what the index and its metadata say of it, and the hash of every path.
+    """One release: what the index and its metadata say of it, and where each path's contents are.
 
-    `digests` gives SHA-256 in hexadecimal, "" for extension modules, whose contents are not kept. `uploaded` is an
-    ISO date or "".
+    `entries` gives for each path "digest pack offset length", or "" for an extension module, whose contents are not
+    kept; `pack` counts in `packs`. `uploaded` is an ISO date or "".
     """
 
     name: str
     version: str
     file: str
-    digests: Mapping[str, str]
+    packs: tuple[str, ...]
+    entries: Mapping[str, str]
     roots: tuple[str, ...] = ("",)
     requirements: tuple[str, ...] = ()
     uploaded: str = ""
-    modules: tuple[str, ...] = field(default=())
+
+    def place(self, path: str) -> Place | None:
+        """Where a path's contents are, None for an extension module; raises KeyError where there is no such path."""
+        entry = self.entries[path]
+        if not entry:
+            return None
+        digest, pack, offset, length = entry.split(" ")
+        return Place(digest, self.packs[int(pack)], int(offset), int(length))
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the contents of that hash are: a stretch of a pack."""
+
+    digest: str
+    pack: str
+    offset: int
+    length: int
 
 
 class Cache:
@@ -50,7 +78,9 @@ class Cache:
 
     def __init__(self, folder: Path):
         self.folder = folder
-        self._blobs = os.path.join(folder, "blobs")
+        self._packs: dict[str, int] = {}
+        self._lock = threading.Lock()
+        weakref.finalize(self, _close, self._packs)
 
     def manifest(self, indexes: str, name: str, version: str) -> Manifest | None:
         """The manifest stored for a release, None where there is none or it is damaged."""
@@ -62,88 +92,103 @@ class Cache:
         return _parse(head, body)
 
     def versions(self, indexes: str, name: str) -> list[str]:
-        """The versions of which a manifest is stored, in no particular order."""
+        """The versions of which a manifest is stored, sorted as text."""
         try:
-            entries = os.listdir(self.folder / "releases" / indexes / name)
+            entries = os.listdir(self._project_path(indexes, name))
         except OSError:
             return []
-        return [entry.removesuffix(".manifest") for entry in entries if entry.endswith(".manifest")]
+        return sorted(entry.removesuffix(".manifest") for entry in entries if entry.endswith(".manifest"))
 
-    def store_manifest(self, indexes: str, manifest: Manifest) -> None:
-        """Write the manifest of a release whose contents are stored."""
-        body = "".join(f"{digest} {path}\n" for path, digest in sorted(manifest.digests.items())).encode()
-        head = {
-            "format": _FORMAT,
-            "name": manifest.name,
-            "version": manifest.version,
-            "file": manifest.file,
-            "roots": manifest.roots,
-            "requirements": manifest.requirements,
-            "uploaded": manifest.uploaded,
-            "modules": manifest.modules,
-            "body": hashlib.sha256(body).hexdigest(),
-        }
-        from driftcheck.origins.names import normalized
+    def places(self, indexes: str, name: str) -> dict[str, Place]:
+        """Where the contents of all cached releases of a project are, by hash; packs that are gone are left out."""
+        found: dict[str, Place] = {}
+        for version in self.versions(indexes, name):
+            manifest = self.manifest(indexes, name, version)
+            if manifest is None:
+                continue
+            there = {pack for pack in manifest.packs if os.path.exists(self._pack_path(pack))}
+            for path in manifest.entries:
+                place = manifest.place(path)
+                if place is not None and place.pack in there:
+                    found.setdefault(place.digest, place)
+        return found
 
-        path = self._manifest_path(indexes, normalized(manifest.name), manifest.version)
-        self._write(path, json.dumps(head).encode() + b"\n" + body)
-
-    def has(self, digest: str) -> bool:
-        """True where contents of that hash are stored; whether they are sound shows when they are read."""
-        return os.path.exists(self._blob_path(digest))
-
-    def read(self, digest: str) -> bytes | None:
-        """The contents of that hash; None where they are missing or damaged, and damaged ones are removed."""
-        path = self._blob_path(digest)
+    def read(self, place: Place) -> bytes | None:
+        """The contents at a place; None where they are missing or damaged."""
         try:
-            with open(path, "rb") as stream:
-                packed = stream.read()
+            packed = self._stretch(place)
         except OSError:
             return None
         unpacker = zlib.decompressobj()
         with contextlib.suppress(zlib.error):
             data = unpacker.decompress(packed, MEMBER_BYTES + 1)
-            if hashlib.sha256(data).hexdigest() == digest:
+            if hashlib.sha256(data).hexdigest() == place.digest:
                 return data
-        with contextlib.suppress(OSError):
-            os.unlink(path)
         return None
 
-    def store(self, data: bytes) -> str:
-        """Keep the contents, if they are not kept already; their SHA-256 in hexadecimal."""
-        digest = hashlib.sha256(data).hexdigest()
-        if not self.has(digest):
-            self._write(self._blob_path(digest), zlib.compress(data, 6))
-        return digest
+    def store_manifest(self, indexes: str, manifest: Manifest) -> None:
+        """Write the manifest of a release whose contents are stored."""
+        body = "".join(f"{entry}\t{path}\n" for path, entry in sorted(manifest.entries.items())).encode()
+        head = {
+            "format": _FORMAT,
+            "name": manifest.name,
+            "version": manifest.version,
+            "file": manifest.file,
+            "packs": manifest.packs,
+            "roots": manifest.roots,
+            "requirements": manifest.requirements,
+            "uploaded": manifest.uploaded,
+            "body": hashlib.sha256(body).hexdigest(),
+        }
+        path = self._manifest_path(indexes, normalized(manifest.name), manifest.version)
+        self.write(path, json.dumps(head).encode() + b"\n" + body)
+
+    def store_pack(self, pieces: list[bytes]) -> str:
+        """Write a pack of compressed contents; its name."""
+        data = b"".join(pieces)
+        pack = hashlib.sha256(data).hexdigest()[:32]
+        self.write(self._pack_path(pack), data)
+        with self._lock:
+            # A damaged pack of that name may be open: the next read has to see the new one.
+            descriptor = self._packs.pop(pack, None)
+            if descriptor is not None:
+                os.close(descriptor)
+        return pack
+
+    def project_file(self, indexes: str, name: str) -> str:
+        """Where the versions that the index offers of a project are kept."""
+        return os.path.join(self._project_path(indexes, name), "releases.json")
 
     @contextlib.contextmanager
     def locked(self, indexes: str, name: str, version: str) -> Iterator[None]:
         """Keep other processes from fetching the same release meanwhile."""
         import filelock
 
-        lock = self.folder / "locks" / f"{indexes}-{name}-{version}.lock"
+        lock = os.path.join(self.folder, "locks", f"{indexes}-{name}-{version}.lock")
         try:
-            lock.parent.mkdir(parents=True, exist_ok=True)
-            with filelock.FileLock(lock):
-                yield
-        except PermissionError as error:
+            os.makedirs(os.path.dirname(lock), exist_ok=True)
+            holder = filelock.FileLock(lock)
+            holder.acquire()
+        except OSError as error:
             raise self._unwritable(error) from error
-
-    def _blob_path(self, digest: str) -> str:
-        return f"{self._blobs}{os.sep}{digest[:2]}{os.sep}{digest[2:]}"
-
-    def _manifest_path(self, indexes: str, name: str, version: str) -> str:
-        return os.path.join(self.folder, "releases", indexes, name, f"{version}.manifest")
-
-    def _write(self, path: str, data: bytes) -> None:
         try:
-            parent = os.path.dirname(path)
+            yield
+        finally:
+            holder.release()
+
+    def write(self, path: str, data: bytes) -> None:
+        """Write a file of the cache so that a reader sees all of it or none."""
+        import tempfile
+
+        parent = os.path.dirname(path)
+        try:
             if not os.path.isdir(parent):
                 os.makedirs(parent, exist_ok=True)
                 tag = self.folder / "CACHEDIR.TAG"
                 if not tag.exists():
-                    tag.write_text(_TAG)
-            descriptor, temporary = tempfile.mkstemp(dir=parent, prefix=".writing-")
+                    tag.write_bytes(_TAG)
+            _remove_stale(parent)
+            descriptor, temporary = tempfile.mkstemp(dir=parent, prefix=_TEMPORARY)
             try:
                 with os.fdopen(descriptor, "wb") as stream:
                     stream.write(data)
@@ -155,11 +200,75 @@ class Cache:
         except OSError as error:
             raise self._unwritable(error) from error
 
+    def _stretch(self, place: Place) -> bytes:
+        """The compressed bytes at a place; the packs stay open, since opening a file is what costs time."""
+        if not hasattr(os, "pread"):
+            with open(self._pack_path(place.pack), "rb") as stream:
+                stream.seek(place.offset)
+                return stream.read(place.length)
+        with self._lock:
+            descriptor = self._packs.get(place.pack)
+            if descriptor is None:
+                descriptor = self._packs[place.pack] = os.open(self._pack_path(place.pack), os.O_RDONLY)
+            return os.pread(descriptor, place.length, place.offset)
+
+    def _pack_path(self, pack: str) -> str:
+        return os.path.join(self.folder, "packs", f"{pack}.pack")
+
+    def _project_path(self, indexes: str, name: str) -> str:
+        return os.path.join(self.folder, "releases", indexes, name)
+
+    def _manifest_path(self, indexes: str, name: str, version: str) -> str:
+        return os.path.join(self._project_path(indexes, name), f"{version}.manifest")
+
     def _unwritable(self, error: OSError) -> DriftcheckError:
         reason = error.strerror or str(error)
         return DriftcheckError(
             f"cannot write to the cache folder {self.folder}: {reason}; name another one with DRIFTCHECK_CACHE_DIR"
         )
+
+
+class Contents:
+    """The contents of one release while it is being fetched: those that other releases have, and the new ones."""
+
+    def __init__(self, known: Mapping[str, Place]):
+        self._known = known
+        self._pieces: list[bytes] = []
+        self._offset = 0
+        self._new: dict[str, tuple[int, int]] = {}
+
+    def has(self, digest: str) -> bool:
+        """True where contents of that hash need not be fetched."""
+        return digest in self._known or digest in self._new
+
+    def add(self, data: bytes) -> str:
+        """Keep contents; their SHA-256 in hexadecimal."""
+        digest = hashlib.sha256(data).hexdigest()
+        if not self.has(digest):
+            piece = zlib.compress(data, 3)
+            self._new[digest] = (self._offset, len(piece))
+            self._pieces.append(piece)
+            self._offset += len(piece)
+        return digest
+
+    def store(self, cache: Cache, digests: Mapping[str, str]) -> tuple[tuple[str, ...], dict[str, str]]:
+        """Write what is new; the packs and entries of the manifest for these paths and hashes."""
+        packs: dict[str, int] = {}
+        if self._pieces:
+            packs[cache.store_pack(self._pieces)] = 0
+        own = next(iter(packs), "")
+        entries: dict[str, str] = {}
+        for path, digest in digests.items():
+            if not digest:
+                entries[path] = ""
+                continue
+            if digest in self._new:
+                place = Place(digest, own, *self._new[digest])
+            else:
+                place = self._known[digest]
+            number = packs.setdefault(place.pack, len(packs))
+            entries[path] = f"{digest} {number} {place.offset} {place.length}"
+        return tuple(packs), entries
 
 
 def _parse(head: bytes, body: bytes) -> Manifest | None:
@@ -168,20 +277,34 @@ def _parse(head: bytes, body: bytes) -> Manifest | None:
         about = json.loads(head)
         if about["format"] != _FORMAT or about["body"] != hashlib.sha256(body).hexdigest():
             return None
-        digests: dict[str, str] = {}
+        entries: dict[str, str] = {}
         for line in body.decode().split("\n"):
-            digest, _, path = line.partition(" ")
-            if path:
-                digests[path] = digest
+            entry, tab, path = line.partition("\t")
+            if tab:
+                entries[path] = entry
         return Manifest(
             name=about["name"],
             version=about["version"],
             file=about["file"],
-            digests=digests,
+            packs=tuple(about["packs"]),
+            entries=entries,
             roots=tuple(about["roots"]),
             requirements=tuple(about["requirements"]),
             uploaded=about["uploaded"],
-            modules=tuple(about["modules"]),
         )
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _remove_stale(folder: str) -> None:
+    """Remove what interrupted runs have left; what is younger may be another process at work."""
+    with contextlib.suppress(OSError), os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.name.startswith(_TEMPORARY) and entry.stat().st_mtime < time.time() - _STALE_SECONDS:
+                os.unlink(entry.path)
+
+
+def _close(packs: dict[str, int]) -> None:
+    for descriptor in packs.values():
+        with contextlib.suppress(OSError):
+            os.close(descriptor)

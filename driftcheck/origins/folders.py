@@ -12,9 +12,8 @@ from functools import cached_property
 from pathlib import Path
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.archives import EXTENSION_SUFFIXES, SOURCE_SUFFIXES
 from driftcheck.origins.layout import import_roots
-from driftcheck.origins.limits import MEMBER_BYTES, MEMBERS
+from driftcheck.origins.limits import EXTENSION_SUFFIXES, MEMBER_BYTES, MEMBERS, SOURCE_SUFFIXES
 from driftcheck.origins.metadata import Metadata, parse_pyproject
 
 _SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", "__pypackages__"))

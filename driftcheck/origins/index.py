@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
-import tempfile
-from collections.abc import Collection
+from dataclasses import replace
 from datetime import date
-from typing import TYPE_CHECKING, BinaryIO, cast
+from typing import TYPE_CHECKING
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins.cache import Cache, Manifest
 from driftcheck.origins.index_settings import IndexSettings, read_index_settings
 from driftcheck.origins.names import normalized, parsed_version, sorted_versions
-from driftcheck.origins.settings import Settings
 
 if TYPE_CHECKING:
-    from driftcheck.origins.releases import ReleaseFile
-    from driftcheck.origins.transport import Transport
+    from collections.abc import Collection
+
+    from driftcheck.origins.settings import Settings
 
 
 class ReleaseTree:
@@ -26,39 +24,49 @@ class ReleaseTree:
     origin = "release on the index"
 
     def __init__(self, manifest: Manifest, settings: Settings):
-        self.manifest = manifest
         self.name = manifest.name
         self.version: str | None = manifest.version
         self.roots = manifest.roots
         self.requirements = manifest.requirements
+        self._manifest = manifest
         self._settings = settings
         self._cache = Cache(settings.cache)
 
+    def __reduce__(self) -> tuple[object, ...]:
+        return ReleaseTree, (self._manifest, replace(self._settings, progress=None))
+
+    @property
+    def file(self) -> str:
+        """The name of the archive on the index."""
+        return self._manifest.file
+
     @property
     def paths(self) -> Collection[str]:
-        return self.manifest.digests.keys()
+        return self._manifest.entries.keys()
 
     @property
     def uploaded(self) -> date | None:
-        return date.fromisoformat(self.manifest.uploaded) if self.manifest.uploaded else None
+        return date.fromisoformat(self._manifest.uploaded) if self._manifest.uploaded else None
 
     def digest(self, path: str) -> str:
-        digest = self.manifest.digests[path]
-        if not digest:
+        entry = self._manifest.entries[path]
+        if not entry:
             raise DriftcheckError(f"{path} of {self.name} {self.version} is an extension module, which is not read")
-        return digest
+        return entry[:64]
 
     def read(self, path: str) -> bytes:
         digest = self.digest(path)
-        data = self._cache.read(digest)
+        place = self._manifest.place(path)
+        data = self._cache.read(place) if place else None
         if data is None:
-            heal(self.manifest, self._settings)
-            data = self._cache.read(digest)
-            if data is None:
-                raise DriftcheckError(
-                    f"{path} of {self.name} {self.version} is missing from the cache and the index no longer has it; "
-                    f"remove {self._cache.folder} and try again"
-                )
+            self._manifest = _healed(self._cache, self._manifest, self._settings)
+            place = self._manifest.place(path) if path in self._manifest.entries else None
+            data = self._cache.read(place) if place and place.digest == digest else None
+        if data is None:
+            raise DriftcheckError(
+                f"{path} of {self.name} {self.version} is lost from the cache, and the index has other contents now; "
+                f"remove {self._cache.folder} and try again"
+            )
         return data
 
 
@@ -79,48 +87,23 @@ def release_tree(name: str, version: str, settings: Settings) -> ReleaseTree:
 
 def available_versions(name: str, settings: Settings) -> list[str]:
     """The releases on the index that are not yanked, oldest first; offline, the ones in the cache."""
-    from driftcheck.origins import releases
-
-    indexes = read_index_settings()
     if settings.offline:
-        cached = Cache(settings.cache).versions(indexes.key, normalized(name))
+        cached = Cache(settings.cache).versions(read_index_settings().key, normalized(name))
         return [str(version) for version in sorted_versions(cached)]
-    return releases.offered_versions(project_files(name, settings))
+    from driftcheck.origins.offers import offers
+
+    return [offer.version for offer in offers(name, settings) if not offer.yanked]
 
 
 def latest_version(name: str, settings: Settings) -> str:
     """The newest final release; raises DriftcheckError where there is none."""
-    from driftcheck.origins import releases
+    from driftcheck.origins.names import newest
 
-    newest = releases.newest(available_versions(name, settings))
-    if newest is None:
+    found = newest(available_versions(name, settings))
+    if found is None:
         where = "in the cache, and --offline allows nothing else" if settings.offline else "on the index"
         raise DriftcheckError(f"no release of {name} {where}")
-    return newest
-
-
-def project_files(name: str, settings: Settings) -> list[ReleaseFile]:
-    """Every wheel and source distribution of a project on the user's indexes."""
-    from driftcheck.origins import releases
-    from driftcheck.origins.transport import Transport
-
-    indexes = read_index_settings()
-    with contextlib.closing(Transport(indexes, settings.progress)) as transport:
-        return releases.all_files(transport, indexes, name)
-
-
-def heal(manifest: Manifest, settings: Settings) -> None:
-    """Fetch again what the cache has lost of a release; raises DriftcheckError where that is impossible."""
-    label = f"{manifest.name} {manifest.version}"
-    if settings.offline:
-        raise DriftcheckError(
-            f"the cache has lost files of {label}, and --offline allows no fetching: run once without it"
-        )
-    cache = Cache(settings.cache)
-    for digest in set(manifest.digests.values()) - {""}:
-        # Reading removes what is damaged, so that all of it is fetched in one go.
-        cache.read(digest)
-    _fetch(cache, read_index_settings(), manifest.name, manifest.version, settings, again=True)
+    return found
 
 
 def _cached(cache: Cache, indexes: IndexSettings, name: str, version: str, settings: Settings) -> Manifest | None:
@@ -130,77 +113,69 @@ def _cached(cache: Cache, indexes: IndexSettings, name: str, version: str, setti
     if found is not None:
         return found
     stored = cache.versions(key, project)
-    wanted = parsed_version(version) if stored or settings.offline else None
+    wanted = parsed_version(version) if stored else None
     for text in stored:
         if wanted is not None and parsed_version(text) == wanted and (found := cache.manifest(key, project, text)):
             return found
     if settings.offline:
-        near = ", ".join(sorted(stored)) or "no other one"
-        raise DriftcheckError(f"{name} {version} is not in the cache ({near} is), and --offline allows nothing else")
+        there = f"only {', '.join(stored)} of it" if stored else "no release of it"
+        raise DriftcheckError(
+            f"{name} {version} is not in the cache ({there} is), and --offline allows nothing else; run once without it"
+        )
     return None
 
 
+def _healed(cache: Cache, manifest: Manifest, settings: Settings) -> Manifest:
+    """The manifest after what the cache has lost of the release was fetched again, in one go."""
+    indexes = read_index_settings()
+    if settings.offline:
+        raise DriftcheckError(
+            f"the cache has lost files of {manifest.name} {manifest.version}, and --offline allows no fetching; "
+            "run once without it"
+        )
+    return _fetch(cache, indexes, manifest.name, manifest.version, settings, damaged=True)
+
+
 def _fetch(
-    cache: Cache, indexes: IndexSettings, name: str, version: str, settings: Settings, *, again: bool = False
+    cache: Cache, indexes: IndexSettings, name: str, version: str, settings: Settings, *, damaged: bool = False
 ) -> Manifest:
     """Read the release from the index into the cache, once among all processes."""
     from driftcheck.origins import releases
+    from driftcheck.origins.cache import Contents
+    from driftcheck.origins.fetch import read_release
     from driftcheck.origins.transport import Transport
 
     project = normalized(name)
-    with contextlib.closing(Transport(indexes, settings.progress)) as transport:
-        with cache.locked(indexes.key, project, version):
-            if not again and (found := cache.manifest(indexes.key, project, version)):
-                return found
-            file = releases.best_file(releases.files_of_release(transport, indexes, name, version))
-            manifest = _read(cache, transport, file, name)
-            cache.store_manifest(indexes.key, manifest)
+    with (
+        contextlib.closing(Transport(indexes, settings.progress)) as transport,
+        cache.locked(indexes.key, project, version),
+    ):
+        found = cache.manifest(indexes.key, project, version)
+        lost = _lost(cache, found) if found and damaged else set()
+        if found is not None and not lost:
+            return found
+        places = cache.places(indexes.key, project)
+        contents = Contents({digest: place for digest, place in places.items() if digest not in lost})
+        file = releases.best_file(releases.files_of_release(transport, indexes, name, version))
+        listing = read_release(transport, file, contents, f"{name} {file.version}")
+        packs, entries = contents.store(cache, listing.digests)
+        said = listing.metadata.name or ""
+        manifest = Manifest(
+            # The cache files a release under what was asked for; the archive may only spell it nicer.
+            name=said if normalized(said) == project else name,
+            version=str(parsed_version(file.version) or version),
+            file=file.name,
+            packs=packs,
+            entries=entries,
+            roots=listing.roots,
+            requirements=listing.metadata.requirements,
+            uploaded=file.uploaded.isoformat() if file.uploaded else "",
+        )
+        cache.store_manifest(indexes.key, manifest)
         return manifest
 
 
-def _read(cache: Cache, transport: Transport, file: ReleaseFile, name: str) -> Manifest:
-    from driftcheck.origins.ranges import TAIL_BYTES, RemoteFile
-    from driftcheck.origins.sdists import read_sdist
-    from driftcheck.origins.transport import local_path
-    from driftcheck.origins.wheels import read_wheel
-
-    label = f"{name} {file.version}"
-    contents = None
-    if file.is_wheel and local_path(file.url) is None and (file.size is None or file.size > TAIL_BYTES):
-        answer = transport.tail(file.url, TAIL_BYTES, file.size)
-        if answer is not None:
-            tail, size = answer
-            remote = RemoteFile(transport, file.url, size, tail)
-            contents = read_wheel(cast(BinaryIO, remote), file.name, cache, label)
-    if contents is None:
-        with tempfile.TemporaryFile() as stream:
-            transport.download(file.url, cast(BinaryIO, stream), label)
-            _check_file(cast(BinaryIO, stream), file)
-            stream.seek(0)
-            if file.is_wheel:
-                contents = read_wheel(stream, file.name, cache, label)
-            else:
-                contents = read_sdist(cast(BinaryIO, stream), file.name, cache)
-    # The cache files a release under what was asked for; what the archive says of itself may only spell it nicer.
-    said = contents.metadata.name or ""
-    return Manifest(
-        name=said if normalized(said) == normalized(name) else name,
-        version=str(parsed_version(file.version) or file.version),
-        file=file.name,
-        digests=contents.digests,
-        roots=contents.roots,
-        requirements=contents.metadata.requirements,
-        uploaded=file.uploaded.isoformat() if file.uploaded else "",
-    )
-
-
-def _check_file(stream: BinaryIO, file: ReleaseFile) -> None:
-    """Raise DriftcheckError where a whole file is not the one that the index names."""
-    if file.sha256 is None:
-        return
-    stream.seek(0)
-    found = hashlib.sha256()
-    while piece := stream.read(1 << 20):
-        found.update(piece)
-    if found.hexdigest() != file.sha256:
-        raise DriftcheckError(f"{file.name} does not match the hash that the index gives; it is refused")
+def _lost(cache: Cache, manifest: Manifest) -> set[str]:
+    """The hashes of the release's contents that the cache can no longer give."""
+    places = {place for path in manifest.entries if (place := manifest.place(path)) is not None}
+    return {place.digest for place in places if cache.read(place) is None}

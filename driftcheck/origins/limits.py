@@ -1,4 +1,4 @@
-"""The bounds on what comes from outside: beyond them an archive or a folder is refused."""
+"""What is read of archives and folders, and the bounds beyond which they are refused."""
 
 MEMBER_BYTES = 20_000_000
 """Uncompressed bytes of one file that is read."""
@@ -17,3 +17,9 @@ DOWNLOAD_BYTES = 2_000_000_000
 
 PAGE_BYTES = 64_000_000
 """Bytes of an index page."""
+
+SOURCE_SUFFIXES = (".py", ".pyi")
+"""What is read."""
+
+EXTENSION_SUFFIXES = (".so", ".pyd")
+"""What is listed, since it can be imported, and not read."""

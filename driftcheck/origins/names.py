@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,3 +30,19 @@ def parsed_version(text: str) -> Version | None:
 def sorted_versions(texts: Iterable[str]) -> list[Version]:
     """The versions among the texts, each once, oldest first."""
     return sorted({version for text in texts if (version := parsed_version(text)) is not None})
+
+
+def newest(versions: Sequence[str]) -> str | None:
+    """The newest final version, or the newest prerelease where there is no other."""
+    parsed = sorted_versions(versions)
+    finals = [version for version in parsed if not version.is_prerelease]
+    return str((finals or parsed)[-1]) if parsed else None
+
+
+def nearest(versions: Sequence[str], wanted: Version, count: int = 3) -> list[str]:
+    """The versions round the one that is missing, oldest first."""
+    parsed = sorted_versions(versions)
+    finals = [version for version in parsed if not version.is_prerelease] or parsed
+    after = sum(version < wanted for version in finals)
+    start = max(0, min(after - (count + 1) // 2, len(finals) - count))
+    return [str(version) for version in finals[start : start + count]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins.index_settings import IndexSettings
-from driftcheck.origins.names import normalized, parsed_version, sorted_versions
+from driftcheck.origins.names import nearest, normalized, parsed_version, sorted_versions
 from driftcheck.origins.transport import Transport, Unreachable, shown
 
 if TYPE_CHECKING:
@@ -145,22 +145,6 @@ def _matching(files: Sequence[ReleaseFile], wanted: Version) -> list[ReleaseFile
 def offered_versions(files: Sequence[ReleaseFile]) -> list[str]:
     """The versions that have a file which is not yanked, oldest first."""
     return [str(version) for version in sorted_versions(file.version for file in files if not file.yanked)]
-
-
-def newest(versions: Sequence[str]) -> str | None:
-    """The newest final version, or the newest prerelease where there is no other."""
-    parsed = sorted_versions(versions)
-    finals = [version for version in parsed if not version.is_prerelease]
-    return str((finals or parsed)[-1]) if parsed else None
-
-
-def nearest(versions: Sequence[str], wanted: Version, count: int = 3) -> list[str]:
-    """The versions round the one that is missing, oldest first."""
-    parsed = sorted_versions(versions)
-    finals = [version for version in parsed if not version.is_prerelease] or parsed
-    after = sum(version < wanted for version in finals)
-    start = max(0, min(after - (count + 1) // 2, len(finals) - count))
-    return [str(version) for version in finals[start : start + count]]
 
 
 def best_file(files: Sequence[ReleaseFile]) -> ReleaseFile:

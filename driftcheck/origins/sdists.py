@@ -11,18 +11,18 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.archives import SOURCE_SUFFIXES, check_members, check_name, check_size, read_member
-from driftcheck.origins.cache import Cache
+from driftcheck.origins.archives import check_members, check_name, check_size, read_member
+from driftcheck.origins.cache import Contents
 from driftcheck.origins.layout import installed_root
-from driftcheck.origins.limits import KEPT_BYTES, MEMBERS, STREAM_BYTES
+from driftcheck.origins.limits import KEPT_BYTES, MEMBERS, SOURCE_SUFFIXES, STREAM_BYTES
 from driftcheck.origins.metadata import Metadata, parse_core_metadata, parse_pyproject
-from driftcheck.origins.wheels import Contents
+from driftcheck.origins.wheels import Listing
 
 _METADATA = ("PKG-INFO", "pyproject.toml", "top_level.txt", "entry_points.txt", "requires.txt")
 
 
-def read_sdist(stream: BinaryIO, name: str, cache: Cache) -> Contents:
-    """Keep the sources that a source distribution would install; raises DriftcheckError for damage and refusals."""
+def read_sdist(stream: BinaryIO, name: str, contents: Contents) -> Listing:
+    """Add the sources that a source distribution would install; raises DriftcheckError for damage and refusals."""
     files: dict[str, bytes] = {}
     total = 0
     try:
@@ -56,10 +56,10 @@ def read_sdist(stream: BinaryIO, name: str, cache: Cache) -> Contents:
         inside = path[len(root) :] if path.startswith(root) else ""
         if path.endswith(SOURCE_SUFFIXES):
             if inside.partition("/")[0] in heads:
-                digests[inside] = cache.store(data)
+                digests[inside] = contents.add(data)
         elif path in ("PKG-INFO", "pyproject.toml") or path.endswith(".egg-info/entry_points.txt"):
-            digests[posixpath.basename(path)] = cache.store(data)
-    return Contents(digests, ("",), _metadata(files))
+            digests[posixpath.basename(path)] = contents.add(data)
+    return Listing(digests, ("",), _metadata(files))
 
 
 def _metadata(files: dict[str, bytes]) -> Metadata:

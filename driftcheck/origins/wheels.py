@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import IO
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.archives import EXTENSION_SUFFIXES, SOURCE_SUFFIXES, check_members, check_size, read_member
-from driftcheck.origins.cache import Cache
-from driftcheck.origins.limits import KEPT_BYTES
+from driftcheck.origins.archives import check_members, check_size, read_member
+from driftcheck.origins.cache import Contents
+from driftcheck.origins.limits import EXTENSION_SUFFIXES, KEPT_BYTES, SOURCE_SUFFIXES
 from driftcheck.origins.metadata import Metadata, parse_core_metadata, parse_record
 from driftcheck.origins.ranges import RemoteFile
 
@@ -22,7 +22,7 @@ _HASHES = ("sha256", "sha384", "sha512")
 
 
 @dataclass(frozen=True, slots=True)
-class Contents:
+class Listing:
     """What was read of an archive: path to SHA-256 ("" for extension modules), import roots and metadata."""
 
     digests: Mapping[str, str]
@@ -30,20 +30,20 @@ class Contents:
     metadata: Metadata
 
 
-def read_wheel(stream: IO[bytes], name: str, cache: Cache, label: str) -> Contents:
-    """Keep a wheel's sources and metadata in the cache; raises DriftcheckError for what is damaged or refused.
+def read_wheel(stream: IO[bytes], name: str, contents: Contents, label: str) -> Listing:
+    """Add a wheel's sources and metadata to the contents; raises DriftcheckError for what is damaged or refused.
 
-    Members whose hash RECORD gives and the cache already holds are not read.
+    Sources whose hash RECORD gives and the contents already have are not read.
     """
     try:
         with zipfile.ZipFile(stream) as archive:
-            return _read(archive, stream, name, cache, label)
+            return _read(archive, stream, name, contents, label)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as error:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise DriftcheckError(f"{name} is damaged or no wheel: {reason}") from error
 
 
-def _read(archive: zipfile.ZipFile, stream: IO[bytes], name: str, cache: Cache, label: str) -> Contents:
+def _read(archive: zipfile.ZipFile, stream: IO[bytes], name: str, contents: Contents, label: str) -> Listing:
     members = check_members(archive.infolist(), name)
     information = _information_folder(members, name)
     record_info = members.get(f"{information}RECORD")
@@ -59,15 +59,16 @@ def _read(archive: zipfile.ZipFile, stream: IO[bytes], name: str, cache: Cache, 
         if path.endswith(SOURCE_SUFFIXES) and (not path.startswith(data_folder) or path.startswith(libraries)):
             wanted.add(path)
     digests = dict.fromkeys((path for path in members if path.endswith(EXTENSION_SUFFIXES)), "")
-    digests[record_info.filename] = cache.store(record_data)
+    digests[record_info.filename] = contents.add(record_data)
 
+    about = f"{information}METADATA"
     missing = []
     total = 0
     for path in sorted(wanted):
         check_size(path, members[path].file_size, name)
         total += members[path].file_size
         known = _sha256(record.get(path, ""))
-        if known is not None and cache.has(known):
+        if known is not None and path != about and contents.has(known):
             digests[path] = known
         else:
             missing.append(members[path])
@@ -75,14 +76,16 @@ def _read(archive: zipfile.ZipFile, stream: IO[bytes], name: str, cache: Cache, 
         raise DriftcheckError(f"{name} holds {total:,} bytes of sources, more than the {KEPT_BYTES:,} that are read")
     if isinstance(stream, RemoteFile):
         stream.fetch(_spans(missing, list(members.values()), archive.start_dir), label)
+    metadata = Metadata()
     for info in missing:
         data = read_member(archive, info, name)
         _check_hash(info.filename, data, record, name)
-        digests[info.filename] = cache.store(data)
+        digests[info.filename] = contents.add(data)
+        if info.filename == about:
+            metadata = parse_core_metadata(data)
 
     roots = [root for root in libraries if any(path.startswith(root) for path in digests)]
-    about = cache.read(digests[f"{information}METADATA"]) if f"{information}METADATA" in digests else None
-    return Contents(digests, ("", *roots), parse_core_metadata(about or b""))
+    return Listing(digests, ("", *roots), metadata)
 
 
 def _information_folder(members: Mapping[str, object], name: str) -> str:
