@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftcheck.progress import UNWATCHED, Progress, Task, Unit
@@ -37,16 +37,18 @@ def progress_display(patience: float = 1.0) -> Iterator[Progress]:
         display.close()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Step:
     description: str
     total: int | None
     unit: Unit
-    started: float
+    started: float = field(default_factory=time.monotonic)
     done: int = 0
+    _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def advance(self, amount: int = 1) -> None:
-        self.done += amount
+        with self._lock:
+            self.done += amount
 
     @property
     def amount(self) -> str:
@@ -67,7 +69,7 @@ class _Display:
         self._thread: threading.Thread | None = None
 
     def task(self, description: str, total: int | None = None, *, unit: Unit = "items") -> AbstractContextManager[Task]:
-        return self._under_way(_Step(harmless(description), total, unit, time.monotonic()))
+        return self._under_way(_Step(harmless(description), total, unit))
 
     @contextmanager
     def _under_way(self, step: _Step) -> Iterator[Task]:
@@ -89,7 +91,7 @@ class _Display:
 
     def _draw(self) -> None:
         bars: Bars | None = None
-        drawn: dict[int, TaskID] = {}
+        drawn: dict[_Step, TaskID] = {}
         with suppress(OSError, ValueError):  # the terminal went away: nobody watches any more
             while not self._closed.wait(_TICK):
                 now = time.monotonic()
@@ -121,12 +123,11 @@ def _bars() -> Bars:
     return bars
 
 
-def _refresh(bars: Bars, drawn: dict[int, TaskID], steps: list[_Step]) -> None:
-    current = {id(step): step for step in steps}
-    for key in [key for key in drawn if key not in current]:
-        bars.remove_task(drawn.pop(key))
-    for key, step in current.items():
-        if key not in drawn:
-            drawn[key] = bars.add_task(step.description, total=step.total, amount=step.amount)
-        bars.update(drawn[key], completed=step.done, amount=step.amount)
+def _refresh(bars: Bars, drawn: dict[_Step, TaskID], steps: list[_Step]) -> None:
+    for step in [step for step in drawn if step not in steps]:
+        bars.remove_task(drawn.pop(step))
+    for step in steps:
+        if step not in drawn:
+            drawn[step] = bars.add_task(step.description, total=step.total, amount=step.amount)
+        bars.update(drawn[step], completed=step.done, amount=step.amount)
     bars.refresh()

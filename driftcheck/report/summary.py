@@ -25,6 +25,7 @@ _SEVERITY_NOUNS = {
 }
 _MANY_FINDINGS = 10
 _MOST_SKIPPED = 10
+_MOST_SYMBOLS = 5
 _LABEL_WIDTH = len("unresolved")
 
 
@@ -33,7 +34,7 @@ def summary(report: Report, width: int, *, explained: bool) -> Iterator[Line]:
     yield from _verdict(report, width)
     client = report.client
     files = counted(client.files, "file")
-    use = "none of them uses" if client.files_using_target == 0 else f"{client.files_using_target:,} of them using"
+    use = "none of them using" if client.files_using_target == 0 else f"{client.files_using_target:,} of them using"
     yield from _row(
         "client",
         f"{_release(client.name, client.version)}, {client.origin}: {files}, {use} {report.target.name}",
@@ -117,9 +118,20 @@ def _drift(report: Report) -> str:
 
 
 def _kinds(findings: tuple[Finding, ...], width: int) -> Iterator[Line]:
+    """Of very many findings: how many there are of each kind, and the symbols that most of them are about."""
     kinds = Counter(finding.kind.value for finding in findings)
-    ordered = sorted(kinds.items(), key=lambda item: (-item[1], item[0]))
-    yield from _row("kinds", ", ".join(f"{number:,} {kind}" for kind, number in ordered), width)
+    yield from _row("kinds", ", ".join(f"{number:,} {kind}" for kind, number in _most_first(kinds)), width)
+    symbols = [
+        (symbol, number)
+        for symbol, number in _most_first(Counter(finding.symbol for finding in findings))
+        if number > 1
+    ]
+    for index, (symbol, number) in enumerate(symbols[:_MOST_SYMBOLS]):
+        yield from _row("most often" if index == 0 else "", f"{number:,} {symbol}", width)
+
+
+def _most_first(counts: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
 def _usages(report: Report, width: int, *, explained: bool) -> Iterator[Line]:

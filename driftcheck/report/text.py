@@ -8,7 +8,7 @@ from itertools import groupby
 
 from driftcheck.model import Certainty, Evidence, Finding, Location, Report
 from driftcheck.report.harmless import harmless
-from driftcheck.report.layout import Line, cells, cut, cut_start, pack, wrap
+from driftcheck.report.layout import Line, Piece, cells, cut, cut_start, pack, wrap
 from driftcheck.report.signature import Change, WrittenSignature, parse_signature, signature_changes
 from driftcheck.report.summary import summary, unresolved_usages
 
@@ -74,7 +74,7 @@ class _Page:
         """The cells to the right of the gutter."""
         return self.width - self.digits - 4
 
-    def gutter(self, sign: str, number: int | str = "") -> tuple[str, str]:
+    def gutter(self, sign: str, number: int | str = "") -> Piece:
         """The left margin: a line number, and a sign that says what stands to its right."""
         return f" {number:>{self.digits}} {sign} ", sign if sign in _STYLES else "gutter"
 
@@ -181,7 +181,7 @@ def _evidence(page: _Page, finding: Finding, *, repeated: bool) -> Iterator[Line
     confirmed = f", confirmed by {evidence.confirmed_by}" if evidence.confirmed_by else ""
     if place or confirmed or evidence.signature:
         where = f"{place} in {page.target}" if place else page.target
-        yield (f" {'':>{page.digits}}::: ", "gutter"), (harmless(where + confirmed), "")
+        yield from _remark(page, where + confirmed, (f" {'':>{page.digits}}::: ", "gutter"))
     if repeated:
         return
     if evidence.signature is not None:
@@ -271,9 +271,10 @@ def _remedy(page: _Page, finding: Finding) -> Iterator[Line]:
         yield from _remark(page, f"rule {finding.rule}")
 
 
-def _remark(page: _Page, text: str) -> Iterator[Line]:
-    first, *others = wrap(harmless(text), page.room)
-    yield page.gutter("="), (first, "")
+def _remark(page: _Page, text: str, margin: Piece | None = None) -> Iterator[Line]:
+    margin = margin or page.gutter("=")
+    first, *others = wrap(harmless(text), page.room, first=cells(margin[0]) - page.digits - 4)
+    yield margin, (first, "")
     yield from (((" " * (page.digits + 4) + line, ""),) for line in others)
 
 
