@@ -1,0 +1,255 @@
+"""The command line: what it accepts, what it prints where, and how it exits."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import types
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from driftcheck import __version__
+from driftcheck.cli import main, select_findings
+from driftcheck.configuration import Configuration
+from driftcheck.errors import DriftcheckError
+from driftcheck.model import Kind, Report
+from tests.report.samples import CLEAN, REPORT, UNRESOLVED_ATTRIBUTE
+
+WARNING_ONLY = replace(REPORT, findings=(UNRESOLVED_ATTRIBUTE,))
+
+Audit = Callable[..., Report]
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("NO_COLOR", "FORCE_COLOR", "DRIFTCHECK_TRACEBACK"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path
+
+
+class Audits:
+    """Stands where the audit is, so that a test decides what it reports; records what it was asked."""
+
+    def __init__(self) -> None:
+        self.reports: dict[str, Report | BaseException] = {}
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    def audit(self, client: str, **settings: Any) -> Report:
+        self.asked.append((client, settings))
+        result = self.reports.get(client, REPORT)
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+
+@pytest.fixture
+def audits(monkeypatch: pytest.MonkeyPatch) -> Audits:
+    audits = Audits()
+    module = types.ModuleType("driftcheck.audit")
+    module.audit = audits.audit  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "driftcheck.audit", module)
+    return audits
+
+
+def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "driftcheck", *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1]), **variables},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_version_imports_nothing_heavy() -> None:
+    done = run("--version", PYTHONPROFILEIMPORTTIME="1")
+    assert (done.stdout, done.returncode) == (f"driftcheck {__version__}\n", 0)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "driftcheck.cli" in imported
+    heavy = {"rich", "requests", "packaging", "pypi_simple", "platformdirs", "filelock", "json", "ast", "asyncio"}
+    assert not {name.partition(".")[0] for name in imported} & heavy
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["audit", "--help"], ["surface", "--help"]])
+def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: driftcheck")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        ([], "the following arguments are required: COMMAND (see driftcheck --help)"),
+        (["audti"], "argument COMMAND: invalid choice: 'audti'"),
+        (["audit", "--againts", "vllm"], "unrecognized arguments: --againts (see driftcheck --help)"),
+        (["audit", "--format", "sarif"], "argument --format: invalid choice: 'sarif' (choose from"),
+        (["audit", "--timeout", "0"], "argument --timeout: '0' is no positive number of seconds"),
+        (["audit", "--timeout", "nan"], "argument --timeout: 'nan' is no positive number of seconds"),
+        (["audit", "--timeout", "soon"], "argument --timeout: 'soon' is no positive number of seconds"),
+        (["audit", "--select", "missing-argument,unknown-arg"], "--select: unknown kind of finding 'unknown-arg': did you mean 'unknown-argument'?"),
+        (["audit", "--ignore", "x\x1b[2J\ny"], r"--ignore: unknown kind of finding 'x\x1b[2J\ny'"),
+        (["audit", "--output", "missing/report.json"], "--output missing/report.json: its folder does not exist"),
+        (["audit", "--output", "."], "--output . is a folder: name a file"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_done_is_one_line_and_2(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str], audits: Audits
+) -> None:
+    assert main(arguments) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.startswith(f"driftcheck: {complaint}")
+    assert captured.err.count("\n") == 1
+    assert captured.err[:-1].isprintable()
+    assert audits.asked == []
+
+
+def test_every_option_reaches_the_audit(audits: Audits) -> None:
+    options = ["--against", "vllm==0.16.0", "--baseline", "vllm==0.11.0", "--python", "p", "--static", "--offline"]
+    main(["audit", "client", *options, "--timeout", "7.5"])
+    [(client, settings)] = audits.asked
+    assert client == "client"
+    assert settings.pop("progress") is not None
+    assert settings == {
+        "against": "vllm==0.16.0",
+        "baseline": "vllm==0.11.0",
+        "python": "p",
+        "static": True,
+        "offline": True,
+        "timeout": 7.5,
+    }
+
+
+def test_the_working_folder_is_the_client_where_none_is_named(audits: Audits) -> None:
+    main(["audit"])
+    assert audits.asked[0][0] == "."
+
+
+def test_the_command_line_wins_over_pyproject(here: Path, audits: Audits, capsys: pytest.CaptureFixture[str]) -> None:
+    (here / "pyproject.toml").write_text(
+        '[tool.driftcheck]\nagainst = "vllm==0.16.0"\nbaseline = "vllm==0.11.0"\nfail-on = "note"\n'
+        'ignore = ["missing-argument", "unknown-argument"]\n',
+        encoding="utf-8",
+    )
+    assert main(["audit", "--against", "vllm==0.17.0", "--format", "json"]) == 1
+    assert audits.asked[0][1]["against"] == "vllm==0.17.0"
+    assert audits.asked[0][1]["baseline"] == "vllm==0.11.0"
+    report = json.loads(capsys.readouterr().out)
+    assert [finding["kind"] for finding in report["findings"]] == ["unresolved-attribute"]
+    assert main(["audit", "--fail-on", "silent"]) == 0
+    assert main(["audit", "--select", "missing-argument", "--fail-on", "error"]) == 1
+    assert main(["audit", "--ignore", "unresolved-attribute", "--fail-on", "error"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("report", "options", "code"),
+    [
+        (REPORT, [], 1),
+        (REPORT, ["--exit-zero"], 0),
+        (CLEAN, ["--fail-on", "note"], 0),
+        (WARNING_ONLY, [], 0),
+        (WARNING_ONLY, ["--fail-on", "error"], 0),
+        (WARNING_ONLY, ["--fail-on", "warning"], 1),
+        (WARNING_ONLY, ["--fail-on", "note"], 1),
+        (REPORT, ["--ignore", "unknown-argument", "--ignore", " missing-argument ,"], 0),
+        (REPORT, ["--select", "unresolved-attribute"], 0),
+        (REPORT, ["--select", "unresolved-attribute,missing-argument"], 1),
+        (DriftcheckError("no such client"), ["--exit-zero"], 2),
+    ],
+)
+def test_exit_codes(report: Report | DriftcheckError, options: list[str], code: int, audits: Audits) -> None:
+    audits.reports["client"] = report
+    assert main(["audit", "client", *options]) == code
+
+
+def test_what_was_not_selected_is_counted() -> None:
+    settings = Configuration(ignore=frozenset({Kind.MISSING_ARGUMENT}), select=None, notices=("from the file",))
+    report = select_findings(replace(REPORT, notices=("from the audit",)), settings)
+    assert [finding.kind for finding in report.findings] == [Kind.UNKNOWN_ARGUMENT, Kind.UNRESOLVED_ATTRIBUTE]
+    assert report.notices == (
+        "from the audit",
+        "from the file",
+        "left out by --select or --ignore, or the same in pyproject.toml: 1 missing-argument",
+    )
+    assert select_findings(REPORT, Configuration()) == REPORT
+
+
+def test_the_text_is_plain_where_it_is_not_asked_to_be_coloured(
+    audits: Audits, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    main(["audit"])
+    plain = capsys.readouterr()
+    assert plain.out.startswith("speculators/data_generation/generator.py\n")
+    assert "\x1b" not in plain.out + plain.err
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    main(["audit"])
+    assert "\x1b[1;31merror" in capsys.readouterr().out
+    main(["audit", "--output", "report.txt"])
+    assert Path("report.txt").read_text(encoding="utf-8") == plain.out
+
+
+def test_json_goes_to_the_file_alone(audits: Audits, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["audit", "--format", "json", "--output", "report.json"]) == 1
+    assert capsys.readouterr() == ("", "")
+    assert len(json.loads(Path("report.json").read_text(encoding="utf-8"))["findings"]) == 3
+
+
+def test_several_clients_have_a_report_each(audits: Audits, capsys: pytest.CaptureFixture[str]) -> None:
+    audits.reports["b"] = CLEAN
+    assert main(["audit", "a", "b", "--format", "json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert [len(report["findings"]) for report in document["reports"]] == [3, 0]
+    assert main(["audit", "a", "b"]) == 1
+    assert "\n\nNothing found.\n" in capsys.readouterr().out
+
+
+def test_a_client_that_fails_does_not_take_the_others_along(audits: Audits, capsys: pytest.CaptureFixture[str]) -> None:
+    audits.reports["b"] = DriftcheckError("b: there is no such folder")
+    assert main(["audit", "a", "b", "--format", "json"]) == 2
+    captured = capsys.readouterr()
+    assert len(json.loads(captured.out)["reports"]) == 1
+    assert captured.err == "driftcheck: b: there is no such folder\n"
+
+
+def test_where_nothing_could_be_checked_nothing_is_printed_or_replaced(
+    audits: Audits, capsys: pytest.CaptureFixture[str]
+) -> None:
+    audits.reports["a"] = DriftcheckError("a: two\nlines")
+    Path("report.txt").write_text("before", encoding="utf-8")
+    assert main(["audit", "a", "--output", "report.txt"]) == 2
+    assert capsys.readouterr() == ("", "driftcheck: a: two lines\n")
+    assert Path("report.txt").read_text(encoding="utf-8") == "before"
+
+
+def test_a_fault_of_our_own_is_owned_in_one_line(audits: Audits, capsys: pytest.CaptureFixture[str]) -> None:
+    audits.reports["a"] = KeyError("odd")
+    assert main(["audit", "a"]) == 2
+    assert capsys.readouterr().err == (
+        "driftcheck: this is a fault of driftcheck's own, please report it: KeyError: 'odd' "
+        "(DRIFTCHECK_TRACEBACK=1 in the environment shows the traceback)\n"
+    )
+
+
+def test_the_traceback_of_a_fault_is_there_for_the_asking(
+    audits: Audits, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRIFTCHECK_TRACEBACK", "1")
+    audits.reports["a"] = RecursionError()
+    assert main(["audit", "a"]) == 2
+    assert capsys.readouterr().err.startswith("Traceback (most recent call last):\n")
+
+
+def test_an_interruption_is_130(audits: Audits, capsys: pytest.CaptureFixture[str]) -> None:
+    audits.reports["a"] = KeyboardInterrupt()
+    assert main(["audit", "a", "b"]) == 130
+    assert capsys.readouterr() == ("", "driftcheck: interrupted\n")
