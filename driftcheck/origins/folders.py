@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import stat
 from collections.abc import Collection, Iterator
-from datetime import date
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.layout import import_roots
+from driftcheck.origins.layout import import_roots, installed_root, packages_of
 from driftcheck.origins.limits import EXTENSION_SUFFIXES, MEMBER_BYTES, MEMBERS, SOURCE_SUFFIXES
-from driftcheck.origins.metadata import Metadata, parse_pyproject
+from driftcheck.origins.metadata import Metadata
+
+if TYPE_CHECKING:
+    from datetime import date
 
 _SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", "__pypackages__"))
 _BUILT = frozenset(("build", "dist"))
+_LISTED = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 
 
 class FolderTree:
-    """The Python files below a folder, or one file; links that leave the folder are not followed.
+    """The Python files below a folder; links that leave it are not followed.
 
-    A package folder stands for that package alone: its paths begin with the package's own name.
+    Paths are relative to `base`. `heads` are the names in it that belong to the tree, all of them where None.
+    `metadata` replaces what the project's files would say.
     """
 
     origin = "folder"
+    uploaded: date | None = None
 
-    def __init__(self, path: Path):
-        if not path.exists():
-            raise DriftcheckError(f"no such file or folder: {path}; check the path")
-        real = Path(os.path.realpath(path))
-        self.base, self._below = _base(real)
-        self._project = real if real.is_dir() else real.parent
-        self._default_name = real.stem if real.is_file() else real.name
-        self.uploaded: date | None = None
+    def __init__(
+        self,
+        base: Path,
+        heads: tuple[str, ...] | None = None,
+        *,
+        project: Path | None = None,
+        name: str = "",
+        metadata: Metadata | None = None,
+    ):
+        self.base = base
+        self.heads = heads
+        self._given = metadata
+        self._project = project or base
+        self._default_name = name or base.name
 
     @property
     def name(self) -> str:
@@ -44,8 +55,8 @@ class FolderTree:
 
     @property
     def version(self) -> str | None:
-        """The version that the project's files state."""
-        return self.metadata.version
+        """The version that the project's files state, or its git history."""
+        return self.metadata.version or self._stated_version
 
     @property
     def requirements(self) -> tuple[str, ...]:
@@ -54,28 +65,27 @@ class FolderTree:
 
     @cached_property
     def paths(self) -> Collection[str]:
-        real = self.base / self._below if self._below else self.base
-        if not real.is_dir():
-            return {self._below: None}.keys()
         found: dict[str, None] = {}
-        for path in _walk(str(real), f"{self._below}/" if self._below else ""):
+        for path in self._walk():
             found[path] = None
             if len(found) > MEMBERS:
-                raise DriftcheckError(f"more than {MEMBERS:,} Python files in {real}; name a smaller folder")
+                raise DriftcheckError(f"more than {MEMBERS:,} Python files in {self.base}; name a smaller folder")
         return dict.fromkeys(sorted(found)).keys()
 
     @cached_property
     def roots(self) -> tuple[str, ...]:
-        return ("",) if self._below else import_roots(self.paths)
+        return ("",) if self.heads is not None else import_roots(self.paths)
 
     @cached_property
     def metadata(self) -> Metadata:
-        """What pyproject.toml says, in the folder or the nearest one above that has it."""
+        """What the project's files say, in its folder or the nearest one above that has any."""
+        if self._given is not None:
+            return self._given
+        from driftcheck.origins.project import read_project
+
         for folder in (self._project, *self._project.parents):
-            file = folder / "pyproject.toml"
-            with contextlib.suppress(OSError, ValueError):
-                if file.is_file() and file.stat().st_size <= MEMBER_BYTES:
-                    return parse_pyproject(file.read_bytes())
+            if any((folder / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg", "PKG-INFO")):
+                return read_project(lambda path, folder=folder: read_below(folder, path))  # type: ignore[misc]
             if (folder / ".git").exists():
                 break
         return Metadata()
@@ -83,9 +93,8 @@ class FolderTree:
     def read(self, path: str) -> bytes:
         if path not in self.paths:
             raise KeyError(path)
-        file = self.base / path
         try:
-            with open(file, "rb") as stream:
+            with open(self.base / path, "rb") as stream:
                 about = os.fstat(stream.fileno())
                 if not stat.S_ISREG(about.st_mode):
                     raise DriftcheckError(f"{path} is no regular file")
@@ -93,24 +102,80 @@ class FolderTree:
                     raise DriftcheckError(
                         f"{path} has {about.st_size:,} bytes, more than the {MEMBER_BYTES:,} that are read"
                     )
-                return stream.read()
+                return stream.read(MEMBER_BYTES)
         except OSError as error:
             raise DriftcheckError(f"cannot read {path}: {error.strerror}") from error
 
     def digest(self, path: str) -> str:
         return hashlib.sha256(self.read(path)).hexdigest()
 
+    @cached_property
+    def _stated_version(self) -> str | None:
+        from driftcheck.origins.git import described_version
+        from driftcheck.origins.project import stated_version
 
-def _base(real: Path) -> tuple[Path, str]:
-    """The folder that paths are relative to, and the path below it that belongs ("" for all of it)."""
-    below = real
+        packages = packages_of(self.paths, self.roots)
+        return stated_version(lambda path: read_below(self.base, path), packages) or described_version(self._project)
+
+    def _walk(self) -> Iterator[str]:
+        if self.heads is None:
+            yield from _walk(str(self.base), str(self.base), "")
+            return
+        for head in self.heads:
+            place = self.base / head
+            if place.is_dir():
+                yield from _walk(str(place), str(self.base), f"{head}/")
+            elif head.endswith(_LISTED) and place.is_file():
+                yield head
+
+
+def folder_tree(path: Path) -> FolderTree:
+    """The tree of a folder, of one package (its paths begin with the package's name) or of one Python file.
+
+    Raises DriftcheckError where there is no such thing.
+    """
+    try:
+        about = path.stat()
+    except OSError as error:
+        reason = "no such file or folder" if isinstance(error, FileNotFoundError) else error.strerror or "unreadable"
+        raise DriftcheckError(f"{path}: {reason}; check the path") from error
+    real = Path(os.path.realpath(path))
+    if stat.S_ISREG(about.st_mode):
+        if not real.name.endswith(SOURCE_SUFFIXES):
+            raise DriftcheckError(f"{path} is neither a folder nor a Python file; name one of these")
+    elif not stat.S_ISDIR(about.st_mode):
+        raise DriftcheckError(f"{path} is neither a folder nor a file; check the path")
+    elif not os.access(real, os.R_OK | os.X_OK):
+        raise DriftcheckError(f"{path}: the folder may not be read; check its permissions")
     base = real if real.is_dir() else real.parent
     while (base / "__init__.py").is_file() and base.parent != base:
         base = base.parent
-    return base, "" if base == below else below.relative_to(base).as_posix()
+    heads = None if base == real else (real.relative_to(base).as_posix(),)
+    return FolderTree(base, heads, project=real if real.is_dir() else real.parent, name=real.stem)
 
 
-def _walk(folder: str, prefix: str) -> Iterator[str]:
+def packages_in(folder: Path, top_level: Collection[str]) -> tuple[Path, tuple[str, ...] | None]:
+    """The import root of a project's folder and what it would install; None where that can't be told."""
+    root, heads = installed_root(FolderTree(folder).paths, top_level)
+    return folder / root, heads or None
+
+
+def read_below(folder: Path, path: str) -> bytes | None:
+    """A file below a folder, None where there is none, it leads elsewhere, or is too large."""
+    file = folder / path
+    try:
+        real = os.path.realpath(file)
+        if real.startswith(os.path.join(os.path.realpath(folder), "")):
+            about = os.stat(real)
+            if stat.S_ISREG(about.st_mode) and about.st_size <= MEMBER_BYTES:
+                with open(real, "rb") as stream:
+                    return stream.read()
+    except (OSError, ValueError):
+        pass
+    return None
+
+
+def _walk(folder: str, limit: str, prefix: str) -> Iterator[str]:
     """The paths of the Python files below a folder. Links to folders are not followed, so there is no loop."""
     pending = [(folder, prefix)]
     while pending:
@@ -121,14 +186,16 @@ def _walk(folder: str, prefix: str) -> Iterator[str]:
         except OSError:
             continue
         names = {entry.name for entry in listed}
-        if prefix and ("pyvenv.cfg" in names or "conda-meta" in names):
-            continue
-        if os.path.basename(here) in _BUILT and prefix and "__init__.py" not in names:
+        if here != folder and (
+            "pyvenv.cfg" in names
+            or "conda-meta" in names
+            or (os.path.basename(here) in _BUILT and "__init__.py" not in names)
+        ):
             continue
         for entry in listed:
             name = entry.name
-            if name.endswith((*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)):
-                if _is_own_file(entry, folder):
+            if name.endswith(_LISTED):
+                if _is_own_file(entry, limit):
                     yield prefix + name
             elif name not in _SKIPPED and not name.startswith(".") and entry.is_dir(follow_symlinks=False):
                 pending.append((entry.path, f"{prefix}{name}/"))

@@ -82,3 +82,25 @@ def installed_root(paths: Collection[str], top_level: Collection[str] = ()) -> t
             return root, tuple(sorted(packages))
     modules = [path for path in paths if "/" not in path and path.endswith(".py") and path != "setup.py"]
     return "", tuple(sorted(modules))
+
+
+def packages_of(paths: Collection[str], roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders of the top-level packages that are not set aside, with a slash at the end, sorted."""
+    found: set[str] = set()
+    for path in paths:
+        for root in roots:
+            head, slash, rest = path[len(root) :].partition("/") if path.startswith(root) else ("", "", "")
+            if slash and rest in ("__init__.py", "__init__.pyi") and head not in ASIDE and not _aside(root):
+                found.add(f"{root}{head}/")
+    return tuple(sorted(found))
+
+
+def import_names(paths: Collection[str], roots: tuple[str, ...]) -> tuple[str, ...]:
+    """The names under which a distribution is imported: its top-level packages, else its modules, sorted."""
+    names = {package.rstrip("/").rpartition("/")[2] for package in packages_of(paths, roots)}
+    if not names:
+        tops = {path[len(root) :] for path in paths for root in roots if path.startswith(root)}
+        names = {
+            top.partition(".")[0] for top in tops if "/" not in top and top.endswith((".py", ".pyi", ".so", ".pyd"))
+        }
+    return tuple(sorted(names - {"setup", "conftest"}))

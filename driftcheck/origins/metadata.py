@@ -1,4 +1,4 @@
-"""What a distribution says of itself: core metadata, pyproject.toml, RECORD."""
+"""What a distribution says of itself: core metadata, RECORD, and the TOML that projects are described in."""
 
 from __future__ import annotations
 
@@ -28,35 +28,8 @@ def parse_core_metadata(data: bytes) -> Metadata:
     )
 
 
-def parse_pyproject(data: bytes) -> Metadata:
-    """What the `[project]` table of pyproject.toml says; raises ValueError where it is no TOML."""
-    project = parse_toml(data).get("project")
-    if not isinstance(project, dict):
-        return Metadata()
-    requirements = [text for text in _list(project.get("dependencies")) if isinstance(text, str)]
-    extras = project.get("optional-dependencies")
-    for extra, texts in extras.items() if isinstance(extras, dict) else ():
-        requirements += [_with_extra(text, extra) for text in _list(texts) if isinstance(text, str)]
-    name, version = project.get("name"), project.get("version")
-    return Metadata(
-        name=name if isinstance(name, str) else None,
-        version=version if isinstance(version, str) else None,
-        requirements=tuple(requirements),
-    )
-
-
-def parse_toml(data: bytes) -> dict[str, Any]:
-    """The tables of a TOML file; raises ValueError where it is none."""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-
-    return tomllib.loads(data.decode("utf-8"))
-
-
 def parse_record(data: bytes) -> dict[str, str]:
-    """Path to `algorithm=hash` as RECORD writes them, "" where it gives no hash."""
+    """Path to `algorithm=hash` as RECORD writes them, "" where it gives no hash; raises ValueError for damage."""
     import csv
     import io
 
@@ -67,7 +40,21 @@ def parse_record(data: bytes) -> dict[str, str]:
         raise ValueError(str(error)) from error
 
 
-def _with_extra(requirement: str, extra: str) -> str:
+def parse_toml(data: bytes) -> dict[str, Any]:
+    """The tables of a TOML file; raises ValueError where it is none."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
+    try:
+        return tomllib.loads(data.decode("utf-8"))
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+
+
+def with_extra(requirement: str, extra: str) -> str:
+    """The requirement of an extra, with the condition as a marker."""
     text, separator, marker = requirement.partition(";")
     condition = f'extra == "{extra}"'
     return f"{text.strip()} ; ({marker.strip()}) and {condition}" if separator else f"{text.strip()} ; {condition}"
@@ -75,7 +62,3 @@ def _with_extra(requirement: str, extra: str) -> str:
 
 def _line(value: object) -> str | None:
     return str(value).strip() or None if value is not None else None
-
-
-def _list(value: object) -> list[Any]:
-    return value if isinstance(value, list) else []

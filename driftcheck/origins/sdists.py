@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import posixpath
 import tarfile
 import zipfile
@@ -15,10 +14,10 @@ from driftcheck.origins.archives import check_members, check_name, check_size, r
 from driftcheck.origins.cache import Contents
 from driftcheck.origins.layout import installed_root
 from driftcheck.origins.limits import KEPT_BYTES, MEMBERS, SOURCE_SUFFIXES, STREAM_BYTES
-from driftcheck.origins.metadata import Metadata, parse_core_metadata, parse_pyproject
+from driftcheck.origins.project import read_project
 from driftcheck.origins.wheels import Listing
 
-_METADATA = ("PKG-INFO", "pyproject.toml", "top_level.txt", "entry_points.txt", "requires.txt")
+_METADATA = ("PKG-INFO", "pyproject.toml", "setup.cfg", "top_level.txt", "entry_points.txt")
 
 
 def read_sdist(stream: BinaryIO, name: str, contents: Contents) -> Listing:
@@ -59,17 +58,7 @@ def read_sdist(stream: BinaryIO, name: str, contents: Contents) -> Listing:
                 digests[inside] = contents.add(data)
         elif path in ("PKG-INFO", "pyproject.toml") or path.endswith(".egg-info/entry_points.txt"):
             digests[posixpath.basename(path)] = contents.add(data)
-    return Listing(digests, ("",), _metadata(files))
-
-
-def _metadata(files: dict[str, bytes]) -> Metadata:
-    about = parse_core_metadata(files.get("PKG-INFO", b""))
-    if about.requirements or "pyproject.toml" not in files:
-        return about
-    with contextlib.suppress(ValueError):
-        project = parse_pyproject(files["pyproject.toml"])
-        return Metadata(about.name or project.name, about.version or project.version, project.requirements)
-    return about
+    return Listing(digests, ("",), read_project(files.get))
 
 
 def _top_folder(files: dict[str, bytes]) -> str:
@@ -79,7 +68,7 @@ def _top_folder(files: dict[str, bytes]) -> str:
 
 
 def _wanted(path: str) -> bool:
-    return path.endswith(SOURCE_SUFFIXES) or posixpath.basename(path) in _METADATA
+    return path.endswith((*SOURCE_SUFFIXES, "requirements.txt")) or posixpath.basename(path) in _METADATA
 
 
 def _tarred(stream: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:

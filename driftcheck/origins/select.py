@@ -7,13 +7,13 @@ import re
 from pathlib import Path
 
 from driftcheck.errors import DriftcheckError
+from driftcheck.origins.limits import SOURCE_SUFFIXES
 from driftcheck.origins.settings import Settings
 from driftcheck.tree import SourceTree
 
-_RELEASE = re.compile(
-    r"(?P<name>[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)\s*(?:\[[^\]]*\])?\s*==\s*(?P<version>[A-Za-z0-9.+!_-]+)"
-)
-_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
+_NAME = r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?"
+_RELEASE = re.compile(rf"(?P<name>{_NAME})\s*(?:\[[^\]]*\])?\s*==\s*(?P<version>[A-Za-z0-9.+!_-]+)")
+_INSTALLED = re.compile(_NAME)
 
 
 def client_tree(specification: str, *, settings: Settings | None = None) -> SourceTree:
@@ -21,11 +21,11 @@ def client_tree(specification: str, *, settings: Settings | None = None) -> Sour
 
     A word that is both a path and a name is the path. Raises DriftcheckError where there is no such thing.
     """
-    if os.path.exists(specification) and not _RELEASE.fullmatch(specification):
-        from driftcheck.origins.folders import FolderTree
+    if os.path.lexists(specification) and not specification.startswith("git+"):
+        from driftcheck.origins.folders import folder_tree
 
-        return FolderTree(Path(specification))
-    return _tree(specification, settings or Settings())
+        return folder_tree(Path(specification))
+    return target_tree(specification, settings=settings)
 
 
 def target_tree(specification: str, *, settings: Settings | None = None) -> SourceTree:
@@ -33,19 +33,26 @@ def target_tree(specification: str, *, settings: Settings | None = None) -> Sour
 
     A word is a name; a path of one word is written `./word`. Raises DriftcheckError where there is no such thing.
     """
-    return _tree(specification, settings or Settings())
-
-
-def _tree(specification: str, settings: Settings) -> SourceTree:
-    release = _RELEASE.fullmatch(specification.strip())
+    text = specification.strip()
+    if not text or "\0" in text:
+        raise DriftcheckError(
+            f"{specification!r} names nothing; write a path, a name or a release such as vllm==0.16.0"
+        )
+    release = _RELEASE.fullmatch(text)
     if release is not None:
         from driftcheck.origins.index import release_tree
 
-        return release_tree(release["name"], release["version"], settings)
-    if specification.startswith("git+"):
-        raise DriftcheckError(f"{specification}: only paths and releases can be read so far")
-    if _NAME.fullmatch(specification):
-        raise DriftcheckError(f"{specification}: only paths and releases can be read so far")
-    from driftcheck.origins.folders import FolderTree
+        return release_tree(release["name"], release["version"], settings or Settings())
+    if text.startswith("git+"):
+        from driftcheck.origins.git import git_tree
 
-    return FolderTree(Path(specification))
+        return git_tree(text)
+    if _INSTALLED.fullmatch(text) and not text.endswith(SOURCE_SUFFIXES):
+        from driftcheck.origins.installed import installed_tree
+
+        return installed_tree(text, settings or Settings())
+    from driftcheck.origins.folders import folder_tree
+
+    if re.match(rf"{_NAME}\s*(?:\[[^\]]*\])?\s*[=<>~!]", text) and not os.path.exists(text):
+        raise DriftcheckError(f"{text} is no single release; write name==version or name==latest")
+    return folder_tree(Path(text).expanduser())
