@@ -1,0 +1,1 @@
+"""A report in, text out: for people and for programs."""

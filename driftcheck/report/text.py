@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -119,12 +119,13 @@ def _group(page: _Page, group: list[Finding], *, repeated: bool) -> Iterator[Lin
     yield from (((f"    {line}", "heading"),) for line in others)
     raises = _raises(finding)
     for place in group[:_MOST_EXCERPTS]:
-        label, raises = raises, ""
-        yield from _excerpt(page, place, label)
+        raises = yield from _excerpt(page, place, raises)
     if len(group) > _MOST_EXCERPTS:
         yield from _remark(
             page, "also at lines " + ", ".join(str(place.location.line) for place in group[_MOST_EXCERPTS:])
         )
+    if raises:
+        yield from _remark(page, raises)
     yield from _evidence(page, finding, repeated=repeated)
     if finding.drift is False:
         yield from _remark(page, f"the same with {page.baseline}")
@@ -137,30 +138,25 @@ def _raises(finding: Finding) -> str:
     return harmless(f"raises {finding.raises}")
 
 
-def _excerpt(page: _Page, finding: Finding, label: str) -> Iterator[Line]:
-    """The source line without its indentation, carets under the place, and the label beside them or below."""
+def _excerpt(page: _Page, finding: Finding, label: str) -> Generator[Line, None, str]:
+    """The source line without its indentation, carets under the place, the label beside them; returns it if it can't be."""
     location, style = finding.location, finding.severity.value
-    source = page.sources.get((location.path, location.line), finding.snippet).rstrip()
-    if not source:
-        yield (page.gutter("|", location.line),)
-        if label:
-            yield from _remark(page, label)
-        return
-    is_whole = (location.path, location.line) in page.sources
-    before, marked, after = _parts(source, location) if is_whole else ("", "", harmless(source))
+    source = page.sources.get((location.path, location.line))
+    if source is None or not source.strip():
+        yield page.gutter("|", location.line), (cut(harmless(finding.snippet), page.room), "")
+        return label
+    before, marked, after = _parts(source.rstrip(), location)
     if cells(before) + cells(marked) > page.room:
         before = cut_start(before, page.room // 4)
         marked = cut(marked, page.room - cells(before))
     after = cut(after, max(page.room - cells(before) - cells(marked), 1))
     yield page.gutter("|", location.line), (before + marked + after, "")
     carets = " " * cells(before) + "^" * cells(marked)
-    if carets and label and cells(carets) + 1 + cells(label) <= page.room:
+    if label and cells(carets) + 1 + cells(label) <= page.room:
         yield page.gutter("|"), (f"{carets} {label}", style)
-        return
-    if carets:
-        yield page.gutter("|"), (carets, style)
-    if label:
-        yield from _remark(page, label)
+        return ""
+    yield page.gutter("|"), (carets, style)
+    return label
 
 
 def _parts(source: str, location: Location) -> tuple[str, str, str]:
