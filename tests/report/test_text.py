@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -318,3 +321,13 @@ def test_any_text_gives_a_report_without_controls(report: Report, width: int) ->
 @given(st.integers(min_value=60, max_value=160))
 def test_lines_keep_to_the_width(width: int) -> None:
     assert all(cells(line) <= width for line in render_text(REPORT, width=width, explain_unresolved=True).splitlines())
+
+
+def test_plain_text_needs_no_rich() -> None:
+    code = (
+        "import sys; from driftcheck.report.text import render_text; from tests.report.samples import REPORT; "
+        "render_text(REPORT); print('rich' in sys.modules)"
+    )
+    root = Path(__file__).parents[2]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
