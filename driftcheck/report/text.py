@@ -19,12 +19,16 @@ _STYLES = {
     "note": "bold cyan",
     "good": "bold green",
     "heading": "bold",
+    "path": "bold underline",
     "label": "blue",
     "gutter": "blue",
     "-": "red",
     "+": "green",
     "~": "yellow",
-    ">": "bold yellow",
+    ">": "yellow",
+    "- at fault": "bold red",
+    "+ at fault": "bold green",
+    "> at fault": "bold yellow",
 }
 _MOST_EXCERPTS = 3
 _MOST_CHANGES_DETAILED = 6
@@ -92,7 +96,7 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
     for finding in findings:
         by_path.setdefault(finding.location.path, []).append(finding)
     for path, in_file in by_path.items():
-        yield ((cut_start(harmless(path), width), "heading"),)
+        yield ((cut_start(harmless(path), width), "path"),)
         yield ()
         shown: set[Evidence] = set()
         for group in _same_cause(in_file):
@@ -231,11 +235,12 @@ def _parameters(page: _Page, changes: tuple[Change, ...], at_fault: str | None) 
         for change in run:
             if change.before is not None:
                 yield _parameter(page, "-", f"{change.before.text},")
-            yield _parameter(page, "+" if mark == "~" else mark, f"{change.parameter.text},")
+            is_at_fault = change.parameter.bare_name == at_fault
+            yield _parameter(page, "+" if mark == "~" else mark, f"{change.parameter.text},", is_at_fault=is_at_fault)
 
 
-def _parameter(page: _Page, mark: str, text: str) -> Line:
-    sign, style = ("|", "") if mark == " " else (mark, mark)
+def _parameter(page: _Page, mark: str, text: str, *, is_at_fault: bool = False) -> Line:
+    sign, style = ("|", "") if mark == " " else (mark, f"{mark} at fault" if is_at_fault else mark)
     return page.gutter(sign), (f"    {cut(text, page.room - 4)}", style)
 
 

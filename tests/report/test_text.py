@@ -295,7 +295,7 @@ def test_severities_and_certainties_are_named() -> None:
 def test_colours_change_nothing_but_the_colour() -> None:
     coloured = render_text(REPORT, colour=True)
     assert "\x1b[1;31merror[unknown-argument]: \x1b[0m" in coloured
-    assert "\x1b[32m    block_size: int,\x1b[0m" in coloured
+    assert "\x1b[1;32m    block_size: int,\x1b[0m" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == render_text(REPORT)
 
 
