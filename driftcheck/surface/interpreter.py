@@ -20,8 +20,8 @@ from driftcheck.errors import DriftcheckError
 
 OLDEST_PYTHON = (3, 9)
 PROBE = Path(__file__).with_name("probe.py")
-_ANSWER_LIMIT = 256 * 1024 * 1024
-_START_PATIENCE = 30.0
+ANSWER_LIMIT = 256 * 1024 * 1024
+START_PATIENCE = 30.0
 _RESTARTS = 5
 _TAIL = 8192
 
@@ -64,15 +64,26 @@ class Session:
                 return
             if self.given_up or self.processes > _RESTARTS:
                 self.given_up = self.given_up or f"the interpreter died {self.processes} times"
+                self._tell_refused(left)
                 return
             self._run({"symbols": left["symbol"], "modules": left["module"], "refused": self._refused}, deadline)
+
+    def _tell_refused(self, left: Mapping[str, list[str]]) -> None:
+        """What an earlier run died of is known, though no other run came to say so."""
+        for subject, reason in self._refused.items():
+            failure = {**reason, "subject": subject}
+            for name in left["symbol"]:
+                if f"{name}.".startswith((f"{subject}.", f"{subject}:")):
+                    self.answers["symbol"][name] = {"name": name, "status": "failed", "failure": failure}
+            if subject in left["module"]:
+                self.answers["module"][subject] = {"name": subject, "failure": failure}
 
     def _run(self, request: Record, deadline: float) -> None:
         self.processes += 1
         with tempfile.TemporaryDirectory(prefix="driftcheck-", ignore_cleanup_errors=True) as folder:
             answer = Path(folder) / "answer"
             answer.touch()
-            Path(folder, "request").write_text(json.dumps({**request, "answer_limit": _ANSWER_LIMIT}), "ascii")
+            Path(folder, "request").write_text(json.dumps({**request, "answer_limit": ANSWER_LIMIT}), "ascii")
             # An empty folder to run in: neither the user's folder nor ours can shadow a module, and what imports write
             # beside them goes away.
             work = Path(folder) / "work"
@@ -117,8 +128,8 @@ class Session:
                     message = f"did not finish within the limit of {self.timeout:g} s"
                 elif now - last >= self.patience and size:
                     message = f"did not finish within {self.patience:g} s"
-                elif not size and now - start >= _START_PATIENCE:
-                    message = f"did not start within {_START_PATIENCE:g} s"
+                elif not size and now - start >= START_PATIENCE:
+                    message = f"did not start within {START_PATIENCE:g} s"
         finally:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -133,14 +144,15 @@ class Session:
 
     def _read(self, answer: Path) -> tuple[bool, str | None]:
         """Take the answers in; says whether the probe came to its end, and else what it was at."""
-        ended, open_subjects = False, list[str]()
+        started, ended, open_subjects = False, False, list[str]()
         with answer.open("rb") as file:
-            lines = file.read(_ANSWER_LIMIT + 1024).split(b"\n")
+            lines = file.read(ANSWER_LIMIT + 1024).split(b"\n")
         for line in lines:
             record = _decoded(line)
             sort = record.get("record")
             if sort == "start":
                 self._check_start(record)
+                started = True
             elif sort == "begin":
                 open_subjects.append(str(record.get("subject")))
             elif sort == "import":
@@ -152,9 +164,11 @@ class Session:
                 if isinstance(body, dict) and isinstance(body.get("name"), str):
                     self.answers[sort][body["name"]] = body
             elif sort == "limit":
-                ended, self.given_up = True, f"the answer is larger than {_ANSWER_LIMIT >> 20} MB"
+                ended, self.given_up = True, f"the answer is larger than {ANSWER_LIMIT >> 20} MB"
             elif sort == "end":
                 ended = True
+        if not started:
+            raise _wrong_interpreter(self.executable, "it does not answer as Python does")
         if ended and not self.given_up:
             self.given_up = "the interpreter gave no answer"
         return ended, open_subjects[-1] if open_subjects else None

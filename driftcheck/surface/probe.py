@@ -19,6 +19,7 @@ import sys
 if __name__ == "__main__" and sys.path and not getattr(sys.flags, "safe_path", False):
     del sys.path[0]
 
+import contextlib
 import enum
 import functools
 import importlib
@@ -78,6 +79,11 @@ class Answer:
             os._exit(0)
 
 
+def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """`isinstance` that asks nothing of the value, whose `__class__` may lie or raise."""
+    return issubclass(type(value), kinds)
+
+
 # --- text -----------------------------------------------------------------------------------------------------------
 
 
@@ -126,6 +132,17 @@ def class_path(kind: type) -> str:
     return bounded(name if module == "builtins" or not isinstance(module, str) else module + "." + name)
 
 
+def namespace_of(kind: type) -> Any:
+    """A class's own attributes, whatever its metaclass says of them."""
+    return type.__dict__["__dict__"].__get__(kind)
+
+
+def resolution_order(kind: type) -> tuple[type, ...]:
+    """A class and its bases in order, whatever its metaclass says of them."""
+    order: tuple[type, ...] = type.__dict__["__mro__"].__get__(kind)
+    return order
+
+
 def default_text(value: Any) -> str:
     """A default's text, exact for plain values; takes nothing from the target's own __repr__, and never fails."""
     try:
@@ -149,6 +166,8 @@ def _render(value: Any, left: list[int], depth: int) -> str:
         return f"{kind.__qualname__}.{value._value_ if value._name_ is None else value._name_}"
     if kind in (types.FunctionType, types.BuiltinFunctionType):
         return str(value.__qualname__)
+    if issubclass(kind, types.ModuleType):
+        return f"<module {value.__name__}>"
     if kind.__name__ == "_HAS_DEFAULT_FACTORY_CLASS":
         return "<factory>"
     if not kind.__flags__ & _HEAP_TYPE or kind.__module__.split(".")[0] in _PLAIN_MODULES:
@@ -177,7 +196,7 @@ def annotation_text(value: Any) -> str | None:
     if value is inspect.Parameter.empty:
         return None
     try:
-        return bounded(value if isinstance(value, str) else inspect.formatannotation(value))
+        return bounded(value if is_a(value, str) else inspect.formatannotation(value))
     except BaseException:
         return f"<{class_path(type(value))}>"
 
@@ -246,8 +265,8 @@ def add_signature(description: Record, value: Any, receiver: bool) -> None:
 def text_attribute(value: Any, name: str) -> str | None:
     """An attribute that ought to be text, or None."""
     try:
-        found = getattr(value, name, None)
-        return bounded(found) if isinstance(found, str) else None
+        found: Any = getattr(value, name, None)
+        return bounded(found) if is_a(found, str) else None
     except BaseException:
         return None
 
@@ -258,13 +277,12 @@ def add_place(description: Record, value: Any) -> None:
         text = text_attribute(value, name)
         if text is not None:
             description[key] = text
-    try:
+    code: Any = None
+    with contextlib.suppress(BaseException):
         code = getattr(inspect.unwrap(value), "__code__", None)
-    except BaseException:
-        code = None
-    if isinstance(code, types.CodeType):
+    if is_a(code, types.CodeType):
         description["path"], description["line"] = relative(code.co_filename), code.co_firstlineno
-    elif isinstance(value, type):
+    elif is_a(value, type):
         module = sys.modules.get(description.get("module") or "")
         description["path"] = relative(getattr(module, "__file__", None))
 
@@ -272,17 +290,17 @@ def add_place(description: Record, value: Any) -> None:
 def describe(value: Any, name: str) -> Record:
     """What a value that is no class's own attribute is."""
     description: Record = {"name": name}
-    if isinstance(value, types.ModuleType):
+    if is_a(value, types.ModuleType):
         description.update(kind="module", module=text_attribute(value, "__name__"))
         description["path"] = relative(getattr(value, "__file__", None))
         return description
-    if isinstance(value, type):
+    if is_a(value, type):
         description["kind"] = "class"
         add_place(description, value)
-        description["mro"] = [class_path(base) for base in type.__dict__["__mro__"].__get__(value)[1:-1]][:50]
-        abstract = value.__dict__.get("__abstractmethods__")
-        if isinstance(abstract, frozenset) and abstract:
-            description["abstract"] = sorted(bounded(member) for member in abstract if isinstance(member, str))
+        description["mro"] = [class_path(base) for base in resolution_order(value)[1:-1]][:50]
+        abstract = namespace_of(value).get("__abstractmethods__")
+        if is_a(abstract, frozenset) and abstract:
+            description["abstract"] = sorted(bounded(member) for member in abstract if is_a(member, str))
         add_signature(description, value, False)
         return description
     if callable(value):
@@ -307,27 +325,27 @@ def callable_kind(value: Any) -> str:
 
 def describe_member(raw: Any, value: Any, name: str) -> Record:
     """What a class's attribute is: `raw` as it stands in the class, `value` as taken from the class."""
-    if isinstance(raw, (property, functools.cached_property, types.GetSetDescriptorType)):
+    if is_a(raw, (property, functools.cached_property, types.GetSetDescriptorType)):
         description: Record = {"name": name, "kind": "property"}
         getter = getattr(raw, "fget", None) or getattr(raw, "func", None)
         if getter is not None:
             add_place(description, getter)
             description["returns"] = return_text(getter)
         return description
-    if isinstance(raw, types.MemberDescriptorType):
+    if is_a(raw, types.MemberDescriptorType):
         return {"name": name, "kind": "declared"}
-    if isinstance(raw, type) or not callable(value):
+    if is_a(raw, type) or not callable(value):
         return describe(value, name)
-    if isinstance(raw, (staticmethod, classmethod)):
-        kind, receiver = "static-method" if isinstance(raw, staticmethod) else "class-method", False
+    if is_a(raw, (staticmethod, classmethod)):
+        kind, receiver = "static-method" if is_a(raw, staticmethod) else "class-method", False
     elif hasattr(type(raw), "__get__"):
         # What binds when taken from an instance; bound already where the metaclass or a descriptor did it.
-        kind, receiver = "method", not isinstance(value, types.MethodType)
+        kind, receiver = "method", not is_a(value, types.MethodType)
     else:
         return describe(value, name)
     description = {"name": name, "kind": kind}
-    inner = value.__func__ if isinstance(value, types.MethodType) else value
-    if isinstance(inner, types.FunctionType) and callable_kind(inner) == "async-function":
+    inner = value.__func__ if is_a(value, types.MethodType) else value
+    if is_a(inner, types.FunctionType) and callable_kind(inner) == "async-function":
         description["asynchronous"] = True
     add_place(description, value)
     add_signature(description, value, receiver)
@@ -336,8 +354,8 @@ def describe_member(raw: Any, value: Any, name: str) -> Record:
 
 def is_declared(owner: type, name: str) -> bool:
     """Whether an attribute without a value is declared: a field of a dataclass or model, or a bare annotation."""
-    for base in type.__dict__["__mro__"].__get__(owner):
-        namespace = type.__dict__["__dict__"].__get__(base)
+    for base in resolution_order(owner):
+        namespace = namespace_of(base)
         for key in ("__annotations__", "__dataclass_fields__", "__pydantic_fields__"):
             if isinstance(namespace.get(key), dict) and name in namespace[key]:
                 return True
@@ -434,15 +452,15 @@ class Probe:
     def _is_submodule(self, module: types.ModuleType, parts: Sequence[str]) -> bool:
         """Whether the next part is a module rather than a name of the package: as `from package import name` sees it,
         and where more follows, as `from package.name import more` does."""
-        if not hasattr(module, "__path__"):
-            return False
         full = module.__name__ + "." + parts[0]
         if len(parts) == 1:
             held = vars(module).get(parts[0])
-            if held is not None and not isinstance(held, types.ModuleType):
+            if held is not None and not is_a(held, types.ModuleType):
                 return False
         try:
-            return full in sys.modules or importlib.util.find_spec(full) is not None
+            if full in sys.modules:
+                return True
+            return hasattr(module, "__path__") and importlib.util.find_spec(full) is not None
         except BaseException:
             return False
 
@@ -450,7 +468,7 @@ class Probe:
         owner: type | None = None
         raw = None
         for index, part in enumerate(parts):
-            owner, raw = (value, _raw(value, part)) if isinstance(value, type) else (None, None)
+            owner, raw = (value, _raw(value, part)) if is_a(value, type) else (None, None)
             try:
                 value = getattr(value, part)
             except AttributeError as error:
@@ -494,8 +512,8 @@ def _is_text(value: Any) -> bool:
 
 
 def _raw(owner: type, name: str) -> Any:
-    for base in type.__dict__["__mro__"].__get__(owner):
-        namespace = type.__dict__["__dict__"].__get__(base)
+    for base in resolution_order(owner):
+        namespace = namespace_of(base)
         if name in namespace:
             return namespace[name]
     return None
@@ -503,7 +521,7 @@ def _raw(owner: type, name: str) -> Any:
 
 def _origin(value: Any, home: str | None) -> str:
     """`module:name` of what another module defines, or the class of a plain value."""
-    if isinstance(value, types.ModuleType):
+    if is_a(value, types.ModuleType):
         return bounded(value.__name__)
     qualified = text_attribute(value, "__qualname__")
     return f"{home}:{qualified}" if home and qualified else "=" + class_path(type(value))
@@ -512,11 +530,11 @@ def _origin(value: Any, home: str | None) -> str:
 def _dump(value: Any, key: str, module: str, depth: int) -> Iterator[Record]:
     description = describe(value, key)
     yield description
-    if not isinstance(value, type) or depth >= NESTING_LIMIT:
+    if not is_a(value, type) or depth >= NESTING_LIMIT:
         return
     prefix = text_attribute(value, "__qualname__")
-    for name, raw in sorted(type.__dict__["__dict__"].__get__(value).items(), key=lambda item: str(item[0])):
-        if not isinstance(name, str) or name in ("__class__", "__dict__", "__weakref__"):
+    for name, raw in sorted(namespace_of(value).items(), key=lambda item: str(item[0])):
+        if not is_a(name, str) or name in ("__class__", "__dict__", "__weakref__"):
             continue
         path = f"{key}.{bounded(name)}"
         try:
@@ -524,11 +542,11 @@ def _dump(value: Any, key: str, module: str, depth: int) -> Iterator[Record]:
         except BaseException as error:
             yield {"name": path, "status": "failed", "failure": failure_of(error, path)}
             continue
-        if isinstance(raw, type):
+        if is_a(raw, type):
             own = text_attribute(raw, "__module__") == module
             if own and text_attribute(raw, "__qualname__") == f"{prefix}.{name}":
                 yield from _dump(raw, path, module, depth + 1)
-        elif callable(member) or isinstance(raw, (property, functools.cached_property)):
+        elif callable(member) or is_a(raw, (property, functools.cached_property)):
             yield describe_member(raw, member, path)
 
 

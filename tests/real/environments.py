@@ -44,6 +44,17 @@ def interpreter_of(name: str) -> Path:
     return folder / "bin" / "python"
 
 
+def modules_of(interpreter: Path, package: str) -> list[str]:
+    """The dotted names of a package's modules in that environment, sorted, without what runs when imported."""
+    (site_packages,) = interpreter.parents[1].glob("lib/python3.*/site-packages")
+    names = set()
+    for path in (site_packages / package).rglob("*.py"):
+        parts = path.relative_to(site_packages).with_suffix("").parts
+        if parts[-1] != "__main__" and all(part.isidentifier() for part in parts):
+            names.add(".".join(parts[:-1] if parts[-1] == "__init__" else parts))
+    return sorted(names)
+
+
 def _root() -> Path:
     chosen = os.environ.get(FOLDER_VARIABLE)
     return Path(chosen) if chosen else platformdirs.user_cache_path("driftcheck") / "real-environments"
