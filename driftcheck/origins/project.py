@@ -23,7 +23,10 @@ _VERSION = re.compile(
 
 def read_project(read: Read) -> Metadata:
     """Name, version and requirements as far as the project's files state them; a file that can't be parsed is passed over."""
-    stated = (_from_pyproject(read), _from_core_metadata(read), _from_setup_cfg(read), _from_setup_py(read))
+    built = _from_core_metadata(read)
+    if built.requirements:
+        return built
+    stated = (_from_pyproject(read), built, _from_setup_cfg(read), _from_setup_py(read))
     requirements: list[str] = []
     for about in stated:
         requirements += [text for text in about.requirements if text not in requirements]

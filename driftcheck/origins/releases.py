@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 _SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz")
 
 
+class UnknownProject(DriftcheckError):
+    """A project that no index knows."""
+
+
 @dataclass(frozen=True, slots=True)
 class ReleaseFile:
     """One file of a release on an index."""
@@ -99,7 +103,7 @@ def all_files(transport: Transport, settings: IndexSettings, project: str) -> li
         return files
     if trouble is not None:
         raise trouble
-    raise DriftcheckError(f"no package {project} on the index ({', '.join(map(shown, urls))}); check the spelling")
+    raise UnknownProject(f"no package {project} on the index ({', '.join(map(shown, urls))}); check the spelling")
 
 
 def files_of_release(transport: Transport, settings: IndexSettings, project: str, version: str) -> list[ReleaseFile]:
@@ -123,7 +127,7 @@ def files_of_release(transport: Transport, settings: IndexSettings, project: str
     if trouble is not None:
         raise trouble
     if not seen:
-        raise DriftcheckError(f"no package {project} on the index ({', '.join(map(shown, urls))}); check the spelling")
+        raise UnknownProject(f"no package {project} on the index ({', '.join(map(shown, urls))}); check the spelling")
     near = ", ".join(nearest(offered_versions(seen), wanted))
     raise DriftcheckError(
         f"no release {version} of {project} on the index; nearest are {near}"
