@@ -59,7 +59,7 @@ def unresolved_usages(usages: tuple[Unresolved, ...], width: int) -> Iterator[Li
     yield ((f"Unresolved: {counted(len(usages), 'usage')}", "heading"),)
     for reason, group in sorted(by_reason.items(), key=lambda item: (-len(item[1]), item[0])):
         sorts = Counter(usage.usage for usage in group)
-        names = listed(counted(number, harmless(sort)) for sort, number in sorted(sorts.items()))
+        names = listed(counted(number, *_nouns(sort)) for sort, number in sorted(sorts.items()))
         yield ()
         head, *others = wrap(harmless(reason), width - 2, first=cells(names))
         yield ((f"{names}: ", "heading"), (head, ""))
@@ -70,6 +70,11 @@ def unresolved_usages(usages: tuple[Unresolved, ...], width: int) -> Iterator[Li
         for path, lines in by_path.items():
             places = [f"{line} ({number}x)" if number > 1 else str(line) for line, number in lines.items()]
             yield from _places(harmless(path), places, width)
+
+
+def _nouns(sort: str) -> tuple[str, str]:
+    """The singular and plural of a sort of usage, whichever of them it is named by."""
+    return next((nouns for nouns in _NOUNS.values() if sort in nouns), (harmless(sort), harmless(sort)))
 
 
 def _places(path: str, places: list[str], width: int) -> Iterator[Line]:
