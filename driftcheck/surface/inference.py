@@ -80,13 +80,19 @@ class Inference:
         handler = _HANDLERS.get(type(node))
         if handler is None:
             return Unknown("expression")
+        memo = scope.memo
+        if memo is not None and (found := memo.get(id(node))) is not None:
+            return found
         if self._depth > _DEPTH:
             return Unknown("expression nested too deeply")
         self._depth += 1
         try:
-            return handler(self, node, scope)
+            found = handler(self, node, scope)
         finally:
             self._depth -= 1
+        if memo is not None:
+            memo[id(node)] = found
+        return found
 
     # Expressions
 
@@ -97,6 +103,8 @@ class Inference:
         return ANY if node.value is Ellipsis else Literal(node.value)
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Type:
+        if scope.memo is not None and (narrowed := scope.narrowed(node)) is not None:
+            return narrowed
         return self.attribute(self.infer(node.value, scope), node.attr)
 
     def _call(self, node: ast.Call, scope: Scope) -> Type:

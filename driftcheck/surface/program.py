@@ -45,7 +45,14 @@ class Program:
     Nothing is read before it is asked for. `unreadable` collects the modules that could not be parsed, by path.
     """
 
-    def __init__(self, target: SourceTree, client: SourceTree | None = None, others: Sequence[SourceTree] = ()) -> None:
+    def __init__(
+        self,
+        target: SourceTree,
+        client: SourceTree | None = None,
+        others: Sequence[SourceTree] = (),
+        *,
+        shared: dict[str, ModuleDeclaration] | None = None,
+    ) -> None:
         self.target = target
         self.client = client
         self.target_index = ModuleIndex(target)
@@ -53,7 +60,9 @@ class Program:
         self._indexes = [index for index in (self.client_index, self.target_index) if index is not None]
         self._indexes += [ModuleIndex(tree) for tree in others]
         self.unreadable: dict[str, str] = {}
-        self._modules: dict[str, ModuleDeclaration | None] = {}
+        # The client's modules are the same whichever release they are held against.
+        self._modules: dict[str, ModuleDeclaration | None] = dict(shared) if shared is not None else {}
+        self._stores: dict[str, bool] = {}
         self._names: dict[tuple[str, str, bool], Type] = {}
         self._resolving: set[tuple[str, str, bool]] = set()
         self._attempts: dict[int, bool | None] = {}
@@ -192,6 +201,10 @@ class Program:
                         return Absent(module.name, name)
                     continue
                 if binding.element == "augmented":
+                    continue
+                if binding.annotation is not None and binding.value is None and not typing:
+                    # `name: int` alone declares a type and binds nothing.
+                    typing_only = True
                     continue
                 type_ = self.binding_type(binding, scope, typing=typing)
                 if isinstance(type_, Absent):
@@ -444,6 +457,25 @@ class Program:
         return scope
 
     # Where things are
+
+    def mentions_store(self, name: str) -> bool:
+        """True where some source of the target stores an attribute of that name, or a class declares one."""
+        found = self._stores.get(name)
+        if found is None:
+            pattern = re.compile(
+                rb"(\.%s\s*(:[^=\n]+)?=[^=]|[\"']%s[\"']|^\s+(async\s+)?def %s\b|^\s+%s\s*[:=])"
+                % ((name.encode(),) * 4),
+                re.MULTILINE,
+            )
+            needle = name.encode()
+            found = False
+            for path in self.target_index.sources.values():
+                data = self.target.read(path)
+                if needle in data and pattern.search(data):
+                    found = True
+                    break
+            self._stores[name] = found
+        return found
 
     def place(self, declaration: ModuleDeclaration) -> str:
         """The path of a module in its tree."""

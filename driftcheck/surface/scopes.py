@@ -27,7 +27,14 @@ class Scope(Protocol):
     program: Program
     module: ModuleDeclaration
 
+    @property
+    def memo(self) -> dict[int, Type] | None:
+        """Where the types of expressions are remembered while nothing changes; None for scopes that don't."""
+
     def lookup(self, name: str, *, typing: bool = False) -> Type: ...
+
+    def narrowed(self, node: ast.Attribute) -> Type | None:
+        """The type that the flow up to here has given to an attribute path, None where it has given none."""
 
     def bindings(self, name: str) -> tuple[list[Binding], Scope]:
         """The bindings a name refers to and the scope that holds them, for constants and aliases."""
@@ -49,7 +56,20 @@ def _builtin(name: str) -> Type:
     return Unknown("undefined name")
 
 
-class ModuleScope:
+class _PlainScope:
+    """What scopes without flow have in common: they remember no expressions and narrow nothing."""
+
+    __slots__ = ()
+
+    @property
+    def memo(self) -> dict[int, Type] | None:
+        return None
+
+    def narrowed(self, node: ast.Attribute) -> Type | None:
+        return None
+
+
+class ModuleScope(_PlainScope):
     """The names of a module, then the built-in ones."""
 
     __slots__ = ("module", "program")
@@ -77,7 +97,7 @@ class ModuleScope:
         return None
 
 
-class ClassScope:
+class ClassScope(_PlainScope):
     """The names of a class body while it runs; functions inside do not see them."""
 
     __slots__ = ("class_", "module", "outer", "program")
@@ -111,7 +131,7 @@ class ClassScope:
         return self.outer
 
 
-class FunctionScope:
+class FunctionScope(_PlainScope):
     """The parameters and locals of a function: a local is whatever some binding of it in the body gives."""
 
     __slots__ = ("_locals", "_looking", "_memo", "_parameters", "declaration", "module", "outer", "program")
@@ -250,7 +270,7 @@ class FunctionScope:
         return None
 
 
-class LocalScope:
+class LocalScope(_PlainScope):
     """Names with known types in front of another scope: comprehension variables, lambda parameters, flow."""
 
     __slots__ = ("module", "names", "outer", "program")

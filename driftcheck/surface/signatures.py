@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class Callee:
     """What a call meets: its signature without the receiver, its canonical path, and where its source stands.
 
-    `name` is what Python's own messages call it. `declaration` is the function or class behind it. `forwarded` names the
-    callable that takes over the keywords of a `**kwargs` passed on whole. `is_declared` is True where the receiver's type
-    is only a declared one, so that a subclass may accept more.
+    `name` is what Python's own messages call it. `declaration` is the function or class behind it, `called` the class
+    whose constructor it is. `is_declared` is True where the receiver's type is only a declared one, so that a subclass
+    may accept more. `runtime_signature` is what `inspect.signature` said, where it was asked.
     """
 
     signature: Signature
@@ -42,6 +42,8 @@ class Callee:
     line: int
     declaration: FunctionDeclaration | ClassDeclaration
     is_declared: bool = False
+    called: ClassDeclaration | None = None
+    runtime_signature: Signature | None = None
 
 
 def declared_signature(function: FunctionDeclaration, *, skips_first: bool = False) -> Signature:

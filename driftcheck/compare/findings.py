@@ -1,0 +1,295 @@
+"""Turns verdicts on the target and on the baseline into findings: what it is, how bad, how sure, and what proves it."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from driftcheck.compare.bind import BindingProblem
+from driftcheck.compare.judge import Judge, Verdict
+from driftcheck.compare.sentinel import sentinel_none
+from driftcheck.compare.shift import positional_shift, swallowed_keyword
+from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity
+from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS
+from driftcheck.surface.signatures import Callee
+from driftcheck.surface.types import Absent, Class, Instance, Module, Super, members_of
+from driftcheck.usage.usages import AttributeUsage, CallUsage, Guard, ImportUsage, Usage
+
+_TYPE_ERRORS = frozenset(("TypeError", "Exception", "BaseException"))
+_BROAD = frozenset(("Exception", "BaseException"))
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """A reason why an absent attribute may be there all the same."""
+
+    reason: str
+
+
+class Findings:
+    """Makes findings of broken usages, given what the baseline says of the same ones."""
+
+    def __init__(self, judge: Judge, baseline: dict[tuple[object, ...], Verdict] | None) -> None:
+        self.judge = judge
+        self.program = judge.program
+        self.baseline = baseline
+
+    def earlier(self, usage: Usage) -> Verdict | None:
+        """What the baseline says of the same usage."""
+        return self.baseline.get(key_of(usage)) if self.baseline is not None else None
+
+    def _drift(self, usage: Usage) -> bool | None:
+        if self.baseline is None:
+            return None
+        earlier = self.earlier(usage)
+        if earlier is None or earlier.status == "unresolved":
+            return None
+        return earlier.status == "fits"
+
+    # Imports
+
+    def imported(self, usage: ImportUsage, verdict: Verdict) -> Finding | None:
+        """The finding for an import that fails, None where a guard provides for it."""
+        absent = verdict.absent
+        assert absent is not None
+        guard = _guard(usage.guards, IMPORT_ERRORS)
+        drift = self._drift(usage)
+        severity, certainty = Severity.ERROR, Certainty.CERTAIN
+        kind = Kind.UNRESOLVED_SYMBOL
+        raises = f"ImportError: cannot import name '{usage.name}' from '{usage.module}'"
+        message = f"{usage.module} has no name {usage.name}"
+        if absent.is_module:
+            kind = Kind.UNRESOLVED_MODULE
+            missing = f"{absent.owner}.{absent.name}" if absent.owner else absent.name
+            raises = f"ModuleNotFoundError: No module named '{missing}'"
+            message = f"module {usage.module} is not there"
+            if missing != usage.module:
+                message += f": {missing} is gone"
+        if absent.typing_only:
+            message += ", except for type checkers"
+        if usage.is_typing_only:
+            severity, raises_text = Severity.NOTE, None
+            return self._finding(usage, kind, severity, certainty, verdict.symbol, message, raises_text, drift, absent, verdict.confirmed_by)
+        if guard is not None and not guard.reraises:
+            if guard.falls_back and not (drift and self._loses_more(usage)):
+                return None
+            kind = Kind.SILENT_FALLBACK
+            severity = Severity.SILENT if drift else Severity.NOTE
+            certainty = Certainty.CERTAIN if drift else Certainty.POSSIBLE
+            message += f"; the handler of line {guard.line} hides it"
+            return self._finding(usage, kind, severity, certainty, verdict.symbol, message, None, drift, absent, verdict.confirmed_by)
+        if guard is not None:
+            message += f"; the handler of line {guard.line} turns it into an error of its own"
+        return self._finding(usage, kind, severity, certainty, verdict.symbol, message, raises, drift, absent, verdict.confirmed_by)
+
+    def _loses_more(self, usage: ImportUsage) -> bool:
+        return False
+
+    # Attributes
+
+    def attribute(self, usage: AttributeUsage, verdict: Verdict) -> Finding | str | None:
+        """The finding for an attribute that is not there, or the reason why it can't be told."""
+        absent = verdict.absent
+        assert absent is not None
+        drift = self._drift(usage)
+        symbol = verdict.symbol
+        earlier = self.earlier(usage)
+        if drift and earlier is not None and earlier.symbol:
+            symbol = earlier.symbol
+        receiver = next(member for member in members_of(usage.receiver) if self.judge.concerns(member))
+        is_module = isinstance(receiver, Module)
+        severity, certainty = Severity.ERROR, Certainty.CERTAIN
+        if not drift and not is_module and not verdict.is_certain:
+            doubt = self._doubt(receiver, usage.name)
+            if doubt:
+                return doubt
+            severity, certainty = Severity.WARNING, Certainty.POSSIBLE
+        if usage.is_type_ignored and not is_module:
+            severity, certainty = Severity.WARNING, Certainty.POSSIBLE
+        guard = _guard(usage.guards, ATTRIBUTE_ERRORS)
+        name, raises = _attribute_error(receiver, usage.name)
+        message = f"{name} has no attribute {usage.name}"
+        if absent.typing_only:
+            message += ", except for type checkers"
+        if usage.is_typing_only:
+            return self._finding(usage, Kind.UNRESOLVED_ATTRIBUTE, Severity.NOTE, certainty, symbol, message, None, drift, absent, verdict.confirmed_by)
+        if guard is not None:
+            if guard.falls_back or not guard.caught & _BROAD:
+                return None
+            if not guard.reraises and severity is Severity.ERROR:
+                severity, raises = Severity.SILENT, ""
+                message += f"; the handler of line {guard.line} hides it"
+        return self._finding(
+            usage, Kind.UNRESOLVED_ATTRIBUTE, severity, certainty, symbol, message, raises or None, drift, absent, verdict.confirmed_by
+        )
+
+    def _doubt(self, receiver: object, name: str) -> str:
+        """Why an instance may have the attribute although its declared class has not."""
+        class_ = receiver.class_ if isinstance(receiver, Instance | Super) else receiver
+        if not isinstance(class_, Class):
+            return ""
+        return f"{class_.declaration.name} may be a subclass here that has {name}" if self._elsewhere(name) else ""
+
+    def _elsewhere(self, name: str) -> bool:
+        return self.program.mentions_store(name)
+
+    # Calls
+
+    def call(self, usage: CallUsage, verdict: Verdict) -> list[Finding]:
+        """The findings for a call that does not bind, or that binds to something else than in the baseline."""
+        callee = verdict.callee
+        assert callee is not None and verdict.arguments is not None
+        earlier = self.earlier(usage)
+        before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
+        drift = self._drift(usage)
+        guard = _guard(usage.guards, _TYPE_ERRORS)
+        if usage.is_typing_only or (guard is not None and (guard.falls_back or not guard.caught & _BROAD)):
+            return []
+        problems = list(verdict.problems)
+        if not problems and before is not None and earlier is not None and earlier.status == "fits":
+            for question in (positional_shift, swallowed_keyword, sentinel_none):
+                problems += question(before, callee.signature, verdict.arguments)
+        findings: list[Finding] = []
+        for problem in problems:
+            findings.append(self._call_finding(usage, verdict, callee, problem, earlier, drift, guard))
+        return findings
+
+    def _call_finding(
+        self,
+        usage: CallUsage,
+        verdict: Verdict,
+        callee: Callee,
+        problem: BindingProblem,
+        earlier: Verdict | None,
+        drift: bool | None,
+        guard: Guard | None,
+    ) -> Finding:
+        raises = problem.raises
+        certainty = problem.certainty
+        if raises is None:
+            drift = True
+            severity = Severity.SILENT if problem.kind is Kind.POSITIONAL_SHIFT else Severity.WARNING
+            if certainty is Certainty.POSSIBLE:
+                severity = Severity.WARNING
+        else:
+            severity = Severity.ERROR
+            if not drift and not verdict.is_certain:
+                severity, certainty = Severity.WARNING, Certainty.POSSIBLE
+            if verdict.is_wrapped and certainty is Certainty.CERTAIN:
+                certainty = Certainty.LIKELY
+        if usage.is_type_ignored and severity.rank > Severity.WARNING.rank and not drift:
+            severity, certainty = Severity.WARNING, Certainty.POSSIBLE
+        message = problem.message
+        if guard is not None and not guard.reraises and severity is Severity.ERROR:
+            severity, raises = Severity.SILENT, None
+            message += f"; the handler of line {guard.line} hides it"
+        location = problem.argument.location if problem.argument and problem.argument.location else usage.location
+        before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
+        evidence = Evidence(
+            callee.path,
+            callee.line,
+            f"{callee.name}{callee.signature}",
+            f"{callee.name}{before}" if before else None,
+            verdict.confirmed_by,
+        )
+        return Finding(
+            problem.kind,
+            severity,
+            certainty,
+            location,
+            callee.symbol,
+            message,
+            problem.parameter,
+            raises,
+            drift,
+            evidence,
+            scope=usage.scope,
+        )
+
+    # Evidence
+
+    def _finding(
+        self,
+        usage: Usage,
+        kind: Kind,
+        severity: Severity,
+        certainty: Certainty,
+        symbol: str,
+        message: str,
+        raises: str | None,
+        drift: bool | None,
+        absent: Absent,
+        confirmed_by: str | None = None,
+    ) -> Finding:
+        path, line = self._place(absent)
+        location = usage.location
+        if isinstance(usage, AttributeUsage):
+            location = _attribute_location(usage)
+        elif isinstance(usage, ImportUsage) and kind is Kind.UNRESOLVED_MODULE and usage.name is not None:
+            location = usage.statement_location
+        return Finding(
+            kind, severity, certainty, location, symbol, message, None, raises, drift, Evidence(path, line, confirmed_by=confirmed_by), scope=usage.scope
+        )
+
+    def _place(self, absent: Absent) -> tuple[str | None, int | None]:
+        """Where in the target's source the missing thing would have to stand."""
+        if absent.is_module or self.program.has_module(absent.owner):
+            name = absent.owner
+            while name:
+                module = self.program.module(name)
+                if module is not None:
+                    return module.path, 1
+                name = name.rpartition(".")[0]
+            return None, None
+        module_name, _, rest = absent.owner.rpartition(".")
+        while module_name and not self.program.has_module(module_name):
+            module_name, _, first = module_name.rpartition(".")
+            rest = f"{first}.{rest}"
+        module = self.program.module(module_name)
+        if module is None:
+            return None, None
+        for binding in module.names.get(rest.partition(".")[0], ()):
+            if binding.class_ is not None:
+                return module.path, binding.line
+        return module.path, 1
+
+
+def key_of(usage: Usage) -> tuple[object, ...]:
+    """What identifies a usage in the client, whichever release it is held against."""
+    place = usage.location
+    if isinstance(usage, ImportUsage):
+        return ("import", place.path, place.line, place.column, usage.module, usage.name)
+    if isinstance(usage, AttributeUsage):
+        return ("attribute", place.path, place.line, place.column, place.end_line, place.end_column, usage.name)
+    return (type(usage).__name__, place.path, place.line, place.column, place.end_line, place.end_column)
+
+
+def _guard(guards: tuple[Guard, ...], errors: frozenset[str]) -> Guard | None:
+    """The innermost guard that catches one of these errors."""
+    for guard in reversed(guards):
+        if guard.caught & errors:
+            return guard
+    return None
+
+
+def _attribute_error(receiver: object, name: str) -> tuple[str, str]:
+    if isinstance(receiver, Module):
+        return f"module {receiver.name}", f"AttributeError: module '{receiver.name}' has no attribute '{name}'"
+    if isinstance(receiver, Instance) and isinstance(receiver.class_, Class):
+        class_ = receiver.class_.declaration.name
+        return class_, f"AttributeError: '{class_}' object has no attribute '{name}'"
+    if isinstance(receiver, Class):
+        class_ = receiver.declaration.name
+        return f"class {class_}", f"AttributeError: type object '{class_}' has no attribute '{name}'"
+    if isinstance(receiver, Super):
+        class_ = receiver.class_.declaration.name
+        return f"super() of {class_}", f"AttributeError: 'super' object has no attribute '{name}'"
+    return "object", f"AttributeError: no attribute '{name}'"
+
+
+def _attribute_location(usage: AttributeUsage) -> Location:
+    """The place of the attribute's name alone, which is on the last line of a chain."""
+    place = usage.location
+    if usage.is_probed or not isinstance(usage.node, ast.Attribute):
+        return place
+    return Location(place.path, place.end_line, max(1, place.end_column - len(usage.name)), place.end_line, place.end_column)

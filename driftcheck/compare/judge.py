@@ -1,0 +1,269 @@
+"""Judges single usages against one release: each fits, is broken, or cannot be judged, with the reason."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+from typing import Literal
+
+from driftcheck.compare.bind import BindingProblem, bind
+from driftcheck.model import Argument, Arguments
+from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.program import Program
+from driftcheck.surface.signatures import Callee, Signatures
+from driftcheck.surface.types import (
+    NONE,
+    Absent,
+    Class,
+    Dictionary,
+    External,
+    Function,
+    Instance,
+    Literal as LiteralType,
+    Module,
+    Partial,
+    Super,
+    Type,
+    TypeVariable,
+    Unknown,
+    members_of,
+)
+from driftcheck.usage.arguments import arguments_of
+from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage
+
+Status = Literal["fits", "broken", "unresolved"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one release says of one usage.
+
+    `absent` says what is not there, for imports and attributes; `problems` what does not bind, for calls, together with
+    `callee`. `is_certain` is False where the receiver's type is only declared, so that the value at run time may know
+    better. `symbol` is the canonical dotted path in the target. `is_wrapped` is True where only what a wrapper hides
+    refuses the call, `confirmed_by` says what in the target's interpreter agrees.
+    """
+
+    status: Status
+    symbol: str = ""
+    reason: str = ""
+    absent: Absent | None = None
+    callee: Callee | None = None
+    arguments: Arguments | None = None
+    problems: tuple[BindingProblem, ...] = ()
+    is_certain: bool = True
+    has_receiver: bool = False
+    is_wrapped: bool = False
+    confirmed_by: str | None = None
+
+
+class Judge:
+    """Judges usages against the target of one program."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.signatures = Signatures(program)
+
+    # What concerns the target
+
+    def concerns(self, type_: Type) -> bool:
+        """True where a value comes from the target, or from a class of the client's that derives from one of it."""
+        return any(self._concerns(member) for member in members_of(type_))
+
+    def _concerns(self, type_: Type) -> bool:
+        if isinstance(type_, Module):
+            return self.program.is_target(type_.name)
+        if isinstance(type_, Class):
+            return self.target_base(type_) is not None
+        if isinstance(type_, Instance):
+            return isinstance(type_.class_, Class) and self.target_base(type_.class_) is not None
+        if isinstance(type_, Function):
+            return self.program.is_target(type_.declaration.module.name)
+        if isinstance(type_, Absent):
+            return self.program.is_target(type_.owner)
+        if isinstance(type_, Super):
+            return self.target_base(type_.class_) is not None
+        if isinstance(type_, Partial):
+            return self.concerns(type_.function)
+        if isinstance(type_, TypeVariable):
+            return type_.bound is not None and self.concerns(type_.bound)
+        return False
+
+    def target_base(self, class_: Class) -> Class | None:
+        """The class itself where it is the target's, else the first of its bases that is."""
+        for base in self.program.classes.linearize(class_.declaration):
+            if isinstance(base, Class) and self.program.is_target(base.declaration.module.name):
+                return base
+        return None
+
+    # Imports
+
+    def imported(self, usage: ImportUsage) -> Verdict | None:
+        """The verdict on an import, None where it is not of the target."""
+        if not self.program.is_target(usage.module):
+            return None
+        path = f"{usage.module}.{usage.name}" if usage.name else usage.module
+        for member in members_of(usage.result):
+            if isinstance(member, Absent):
+                return Verdict("broken", path, absent=member)
+            if isinstance(member, Unknown):
+                return Verdict("unresolved", path, member.reason)
+        return Verdict("fits", path)
+
+    # Attributes
+
+    def attribute(self, usage: AttributeUsage) -> Verdict | None:
+        """The verdict on an attribute, None where its receiver has nothing to do with the target."""
+        receivers = [member for member in members_of(usage.receiver) if member != NONE]
+        concerned = [member for member in receivers if self._concerns(member)]
+        if not concerned or usage.is_stored:
+            return None
+        results = members_of(usage.result)
+        absent = next((result for result in results if isinstance(result, Absent)), None)
+        if absent is None:
+            unknown = next((result for result in results if isinstance(result, Unknown)), None)
+            symbol = self._attribute_symbol(concerned[0], usage.name)
+            if unknown is not None and len(results) == 1 and not _is_harmless(unknown):
+                return Verdict("unresolved", symbol, unknown.reason)
+            return Verdict("fits", symbol)
+        if len(concerned) < len(receivers):
+            return Verdict("unresolved", absent.owner, "one of several types")
+        owner = self._absent_owner(concerned[0], absent)
+        certain = all(_is_certain(member) for member in concerned)
+        return Verdict("broken", f"{owner}.{usage.name}", absent=absent, is_certain=certain)
+
+    def _attribute_symbol(self, receiver: Type, name: str) -> str:
+        class_ = receiver.class_ if isinstance(receiver, Instance) else receiver
+        if isinstance(class_, Module):
+            return f"{class_.name}.{name}"
+        if isinstance(class_, Class):
+            for base in self.program.classes.linearize(class_.declaration):
+                if not isinstance(base, Class):
+                    continue
+                if name in base.declaration.members or next(self.program.classes.stores(base.declaration, name), None):
+                    return f"{base.declaration.symbol}.{name}"
+            return f"{class_.declaration.symbol}.{name}"
+        return name
+
+    def _absent_owner(self, receiver: Type, absent: Absent) -> str:
+        class_ = receiver.class_ if isinstance(receiver, Instance | Super) else receiver
+        if isinstance(class_, Class):
+            base = self.target_base(class_)
+            if base is not None:
+                return base.declaration.symbol
+        return absent.owner
+
+    # Calls
+
+    def call(self, usage: CallUsage) -> Verdict | None:
+        """The verdict on a call, None where what is called has nothing to do with the target."""
+        if isinstance(usage.callee, External) and usage.callee.path.startswith("functools.partial"):
+            return self._partial(usage)
+        verdicts: list[Verdict] = []
+        members = [member for member in members_of(usage.callee) if member != NONE]
+        for member in members:
+            verdict = self._call(member, usage)
+            if verdict is not None:
+                verdicts.append(verdict)
+        if not verdicts:
+            return None
+        if len(verdicts) < len(members) and any(verdict.status == "broken" for verdict in verdicts):
+            return Verdict("unresolved", verdicts[0].symbol, "one of several types")
+        for status in ("fits", "unresolved", "broken"):
+            for verdict in verdicts:
+                if verdict.status == status:
+                    return verdict
+        return None
+
+    def _call(self, callee: Type, usage: CallUsage) -> Verdict | None:
+        partial: Partial | None = None
+        if isinstance(callee, Partial):
+            partial, callee = callee, callee.function
+        if isinstance(callee, Unknown):
+            return Verdict("unresolved", "", callee.reason) if usage.is_rooted else None
+        if isinstance(callee, Absent):
+            return None
+        if not self._concerns(callee):
+            # An outside method reached through the target (an inherited torch.nn.Module.to) can't be judged.
+            if usage.is_rooted and isinstance(callee, External):
+                return Verdict("unresolved", "", f"outside the target: {_outside(callee)}")
+            return None
+        found = self.signatures.callee(callee)
+        if isinstance(found, Unknown):
+            return Verdict("unresolved", "", found.reason)
+        if not self.program.is_target(found.symbol) and not isinstance(found.declaration, FunctionDeclaration):
+            return None
+        if not self.program.is_target(found.declaration.module.name):
+            # The client's own override or constructor answers: no affair of the target's.
+            return None
+        arguments = self.arguments(usage)
+        if partial is not None:
+            arguments = _joined(arguments_of(partial.call), arguments)
+        return self._bound(found, arguments, callee)
+
+    def _bound(self, found: Callee, arguments: Arguments, callee: Type) -> Verdict:
+        has_receiver = isinstance(callee, Function) and callee.skips_first
+        problems = bind(found.signature, arguments, callee=found.name, has_receiver=has_receiver)
+        return Verdict(
+            "broken" if problems else "fits",
+            found.symbol,
+            callee=found,
+            arguments=arguments,
+            problems=problems,
+            is_certain=not found.is_declared and not (isinstance(callee, Class) and callee.is_open),
+            has_receiver=has_receiver,
+        )
+
+    def _partial(self, usage: CallUsage) -> Verdict | None:
+        if not usage.node.args or usage.first is None or not self.concerns(usage.first):
+            return None
+        found = self.signatures.callee(usage.first)
+        if isinstance(found, Unknown) or not self.program.is_target(found.declaration.module.name):
+            return None
+        given = arguments_of(usage.node, locate=usage.locate)
+        # What is still to come is unknown, so only what no later argument can mend counts.
+        more = Argument("…", unpacked=True)
+        arguments = Arguments((*given.positional[1:], more), (*given.keywords, more))
+        return self._bound(found, arguments, usage.first)
+
+    def arguments(self, usage: CallUsage) -> Arguments:
+        """The arguments of a call, dicts whose keys are known spread out."""
+
+        def follow(node: ast.expr) -> ast.expr | None:
+            type_ = usage.unpacked.get(id(node))
+            if not isinstance(type_, Dictionary):
+                return None
+            keys: list[ast.expr | None] = [ast.Constant(key) for key, _ in type_.items]
+            values: list[ast.expr] = [
+                ast.Constant(None) if value == LiteralType(None) else ast.Name("…") for _, value in type_.items
+            ]
+            if type_.is_open:
+                keys.append(None)
+                values.append(ast.Name("…"))
+            return ast.Dict(keys, values)
+
+        return arguments_of(usage.node, locate=usage.locate, follow=follow if usage.unpacked else None)
+
+
+def _joined(first: Arguments, then: Arguments) -> Arguments:
+    """The arguments that a partial object hands on: its own, then the call's, which win."""
+    given = {argument.keyword for argument in then.keywords}
+    kept = tuple(argument for argument in first.keywords if argument.keyword not in given or argument.keyword is None)
+    return Arguments((*first.positional[1:], *then.positional), (*kept, *then.keywords))
+
+
+def _is_certain(receiver: Type) -> bool:
+    if isinstance(receiver, Instance):
+        return receiver.exact
+    if isinstance(receiver, Class):
+        return not receiver.is_open
+    return isinstance(receiver, Module)
+
+
+def _is_harmless(unknown: Unknown) -> bool:
+    """True for what is there though its type is not known: slots, names of `object`, declared values."""
+    return not unknown.reason.startswith(("base", "module __getattr__", "star import", "metaclass", "class decorator"))
+
+
+def _outside(type_: External) -> str:
+    return type_.path.partition("(")[0]

@@ -1,0 +1,87 @@
+"""The usages that are collected from a client: where it touches the target, and what it meets there."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from driftcheck.model import Location
+from driftcheck.surface.types import Type
+
+
+@dataclass(eq=False, slots=True)
+class Guard:
+    """A `try` around a usage: what its handlers catch, and what they then do.
+
+    `reraises` where some handler that would catch ends in a raise; `falls_back` where a handler tries something else.
+    """
+
+    line: int
+    caught: frozenset[str]
+    reraises: bool
+    falls_back: bool
+    swallows: bool
+
+
+@dataclass(eq=False, slots=True)
+class Usage:
+    """What every usage has: its place, the qualified name around it, and the guards that stand around it.
+
+    `is_typing_only` where the code is only for type checkers, `is_type_ignored` where the line carries `# type: ignore`.
+    """
+
+    location: Location
+    scope: str
+    guards: tuple[Guard, ...]
+    is_typing_only: bool
+    is_type_ignored: bool
+
+
+@dataclass(eq=False, slots=True)
+class ImportUsage(Usage):
+    """`import module` (name None) or `from module import name`; `result` is what it gives."""
+
+    module: str
+    name: str | None
+    result: Type
+    statement: ast.Import | ast.ImportFrom
+    statement_location: Location
+
+
+@dataclass(eq=False, slots=True)
+class AttributeUsage(Usage):
+    """`receiver.name`, read, stored or deleted; `result` is Absent where it is not there."""
+
+    node: ast.Attribute
+    receiver: Type
+    name: str
+    result: Type
+    is_stored: bool
+    is_probed: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class CallUsage(Usage):
+    """A call: what is called, and the node with its arguments.
+
+    `unpacked` holds the types of what `**` unpacks, by the identity of the node; `first` the type of the first argument
+    where the call makes a partial object. `is_rooted` is True where something on the way to the callee is the target's.
+    """
+
+    node: ast.Call
+    callee: Type
+    unpacked: dict[int, Type]
+    locate: Callable[[ast.expr | ast.keyword], Location | None]
+    is_rooted: bool = False
+    first: Type | None = None
+
+
+@dataclass(eq=False, slots=True)
+class UnpackUsage(Usage):
+    """The unpacking of a value into a number of targets; `minimum` counts those without a star."""
+
+    value: ast.expr
+    type: Type
+    count: int
+    has_star: bool
