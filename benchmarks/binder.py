@@ -182,7 +182,7 @@ def main() -> int:
     try:
         cases = load(options.data)
     except (OSError, ValueError, KeyError, TypeError, IndexError, EOFError) as error:
-        print(f"{options.data}: no labelled calls: {error}", file=sys.stderr)
+        print(f"{options.data}: no labelled calls: {type(error).__name__}: {error}", file=sys.stderr)
         return 2
     if options.wrong is not None:
         print("\n".join(wrong(cases, options.wrong)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from collections.abc import Iterator
 
 _LONGEST = 2000
@@ -35,7 +36,10 @@ def admits_none(annotation: str | None) -> bool | None:
     A name that is no builtin may be an alias of a union, so it leaves the question open.
     """
     expression = _parsed(annotation)
-    return None if expression is None else _admits_none(expression)
+    try:
+        return None if expression is None else _admits_none(expression)
+    except RecursionError:
+        return None
 
 
 def _admits_none(node: ast.expr) -> bool | None:
@@ -102,6 +106,9 @@ def _parsed(annotation: str | None) -> ast.expr | None:
     if annotation is None or len(annotation) > _LONGEST:
         return None
     try:
-        return ast.parse(annotation.strip(), mode="eval").body
+        with warnings.catch_warnings():
+            # What Python would warn of (an escape in a string) is its author's business.
+            warnings.simplefilter("ignore")
+            return ast.parse(annotation.strip(), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import warnings
 from dataclasses import dataclass
 
 from driftcheck.compare.annotations import types_differ
@@ -210,6 +211,8 @@ def _is_same_expression(one: str, other: str | None) -> bool:
         return True
     try:
         # 'a' and "a" are one value; True and 1 are not, so it is their own spelling that is compared.
-        return repr(ast.literal_eval(one)) == repr(ast.literal_eval(other))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return repr(ast.literal_eval(one)) == repr(ast.literal_eval(other))
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return False

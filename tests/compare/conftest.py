@@ -1,0 +1,5 @@
+"""`pytest tests/compare --hypothesis-profile thorough` takes a minute or two and looks at 20,000 examples a property."""
+
+from hypothesis import settings
+
+settings.register_profile("thorough", max_examples=20_000, deadline=None)
