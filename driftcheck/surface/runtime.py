@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from driftcheck.model import Parameter, ParameterKind, Signature
+from driftcheck.progress import UNWATCHED, Progress
 from driftcheck.surface.interpreter import Record, Session
 from driftcheck.surface.runtime_cache import RuntimeCache
 
@@ -105,6 +106,7 @@ def probe(
     cache_folder: Path | None = None,
     cache_key: str | None = None,
     environment: Mapping[str, str] | None = None,
+    progress: Progress = UNWATCHED,
 ) -> RuntimeSurface:
     """Ask the target's interpreter for symbols (dotted paths, or `module:name` to be exact) and whole modules.
 
@@ -115,7 +117,7 @@ def probe(
 
     Whatever the target does is an answer. Raises DriftcheckError where `interpreter` is not Python 3.9 or later.
     """
-    session = Session(interpreter, timeout, timeout / 2 if patience is None else patience, environment)
+    session = Session(interpreter, timeout, timeout / 2 if patience is None else patience, environment, progress)
     wanted = {"symbol": list(dict.fromkeys(symbols)), "module": list(dict.fromkeys(modules))}
     caches = {kind: RuntimeCache.open(cache_folder, cache_key, kind, session) for kind in wanted}
     known = {kind: caches[kind].answers if wanted[kind] else {} for kind in wanted}

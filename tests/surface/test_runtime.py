@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import inspect
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import textwrap
 import threading
 import time
+import venv
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 import pytest
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import ParameterKind
+from driftcheck.progress import Task, Unit
 from driftcheck.surface import interpreter as interpreter_module
 from driftcheck.surface.runtime import RuntimeSurface, RuntimeSymbol, probe
 
@@ -580,24 +585,20 @@ def test_the_whole_is_bounded_in_time(ask: Ask) -> None:
     assert "limit of 2 s" in surface.notice
 
 
+HOLD = "import fcntl, sys, time; f = open(sys.argv[1], 'w'); fcntl.flock(f, fcntl.LOCK_EX); print('held', flush=True)"
+
+
 def test_what_an_import_started_ends_with_it(ask: Ask, packages: Path) -> None:
+    lock = packages / "lock"
     source = f"""
         import subprocess, sys
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
-        open({str(packages / "child")!r}, "w").write(str(child.pid))
+        command = [sys.executable, "-c", {HOLD + "; time.sleep(600)"!r}, {str(lock)!r}]
+        child = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert child.stdout.readline() == b"held\\n"
         def f(): ...
     """
     assert ask({"mine.py": source}, ("mine.f",)).symbols["mine.f"].status == "found"
-    child = int((packages / "child").read_text())
-    for _ in range(200):
-        try:
-            state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
-        except FileNotFoundError:
-            return
-        if state == "Z":
-            return
-        time.sleep(0.05)
-    pytest.fail("the child still runs")
+    _until(lambda: _is_free(lock))
 
 
 def test_an_answer_too_large_is_cut(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -644,6 +645,99 @@ def test_imports_write_nothing_where_the_user_is(ask: Ask, tmp_path: Path, monke
     assert list(here.iterdir()) == []
 
 
+def test_an_environment_s_python_sees_its_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    venv.create(tmp_path / "environment", symlinks=True, with_pip=False)
+    (site_packages,) = tmp_path.glob("environment/lib/python3.*/site-packages")
+    (site_packages / "mine.py").write_text("def f(a): ...")
+    monkeypatch.chdir(tmp_path)
+    cache = tmp_path / "cache"
+    first, second = (
+        probe("environment/bin/python", ["mine.f"], cache_folder=cache, cache_key="a hash") for _ in range(2)
+    )
+    assert str(first.symbols["mine.f"].signature) == "(a)"
+    assert first.symbols["mine.f"].path == "mine.py"
+    assert second.processes == 0
+    (site_packages / "torch").mkdir()
+    assert probe("environment/bin/python", ["mine.f"], cache_folder=cache, cache_key="a hash").processes == 1
+
+
+@pytest.mark.parametrize("minor", [9, 10, 11, 12, 13])
+def test_the_user_s_settings_of_python_are_kept(ask: Ask, monkeypatch: pytest.MonkeyPatch, minor: int) -> None:
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    monkeypatch.setenv("PYTHONWARNINGS", "error")
+    monkeypatch.setenv("PYTHONINSPECT", "1")
+    monkeypatch.setenv("PYTHONOPTIMIZE", "2")
+    monkeypatch.setenv("PYTHONUNBUFFERED", "1")
+    monkeypatch.setenv("PYTHONFAULTHANDLER", "1")
+    assert ask(GOOD, ("good.f",), program=_python(minor)).symbols["good.f"].status == "found"
+
+
+def test_an_empty_entry_of_the_path_is_not_the_working_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "shadow_of_something.py").write_text("")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep)
+    assert probe(sys.executable, ["shadow_of_something"]).symbols["shadow_of_something"].status == "missing"
+
+
+def test_an_interrupted_audit_leaves_nothing_running(packages: Path) -> None:
+    lock = packages / "lock"
+    source = (
+        f"import sys; sys.argv = ['', {str(lock)!r}]; {HOLD}; open({str(packages / 'held')!r}, 'w'); time.sleep(600)"
+    )
+    (packages / "mine.py").write_text(source)
+    code = f"import sys; from driftcheck.surface.runtime import probe; probe({sys.executable!r}, ['mine.f'])"
+    path = os.pathsep.join([str(packages), str(Path(interpreter_module.__file__).parents[2])])
+    audit = subprocess.Popen(
+        [sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.DEVNULL
+    )
+    _until((packages / "held").exists)
+    assert not _is_free(lock)
+    audit.send_signal(signal.SIGINT)
+    audit.wait(30)
+    _until(lambda: _is_free(lock))
+
+
+def test_progress_is_told(packages: Path) -> None:
+    (packages / "mine.py").write_text("def f(): ...")
+    watched = _Watched()
+    names = ["mine.f", "mine.g"]
+    probe(sys.executable, names, ["mine"], environment={"PYTHONPATH": str(packages)}, progress=watched)
+    assert (watched.total, watched.done) == (3, 3)
+
+
+class _Watched:
+    """Progress that counts."""
+
+    def __init__(self) -> None:
+        self.total: int | None = None
+        self.done = 0
+
+    def task(self, description: str, total: int | None = None, *, unit: Unit = "items") -> AbstractContextManager[Task]:
+        self.total = total
+        return nullcontext(self)
+
+    def advance(self, amount: int = 1) -> None:
+        self.done += amount
+
+
+def _until(condition: Callable[[], bool]) -> None:
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    pytest.fail("waited in vain")
+
+
+def _is_free(lock: Path) -> bool:
+    """Whether the process that held the lock has ended."""
+    with lock.open() as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+
 def _program(path: Path, text: str) -> Path:
     path.write_text(f"#!/bin/sh\n{text}\n")
     path.chmod(0o755)
@@ -654,11 +748,11 @@ def _program(path: Path, text: str) -> Path:
     ("script", "said"),
     [
         ("echo garbage; echo more garbage >&2; exit 4", "more garbage"),
-        ("exit 0", "status 0"),
+        ("exit 0", "does not answer as Python does"),
         ("kill -9 $$", "SIGKILL"),
         ('echo garbage > "$3"', "does not answer as Python does"),
         ("""echo '{"record": "start", "python": [3, 8, 1]}' > "$3" """, "Python 3.8.1"),
-        ("""echo '{"record": "start", "python": "new"}' > "$3" """, "no version"),
+        ("""echo '{"record": "start", "python": "new"}' > "$3" """, "does not answer as Python does"),
         ("exec sleep 60", "did not start"),
     ],
 )
