@@ -13,6 +13,7 @@ from pathlib import Path
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.findings import Findings, key_of
 from driftcheck.compare.judge import Judge, Verdict
+from driftcheck.compare.relocation import Relocation
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import ClientSummary, Count, Finding, Report, Skipped, TargetSummary, Unresolved, UsageCounts
 from driftcheck.progress import Progress
@@ -135,6 +136,7 @@ class _Audit:
         self.baseline = baseline
         self.files = ClientFiles(client, target)
         self.skipped: list[Skipped] = []
+        self.earlier: Program | None = None
         self.modules = self.files.modules(self.skipped)
 
     def report(self, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
@@ -147,7 +149,7 @@ class _Audit:
             verdicts = {key_of(usage): verdict for usage, verdict in judged}
         if runtime is not None:
             judged = _asked(judged, runtime, notices)
-        result = _found(judged, Findings(judge, verdicts))
+        result = _found(judged, Findings(judge, verdicts, Relocation(program, self.earlier)))
         findings = sorted(
             {_completed(finding, self.files.lines): None for finding in result.findings},
             key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
@@ -155,7 +157,12 @@ class _Audit:
         client, target, baseline = self.client, self.target, self.baseline
         return Report(
             client=ClientSummary(
-                client.name, client.version, client.origin, self.files.count, len(self.modules), tuple(sorted(self.skipped))
+                client.name,
+                client.version,
+                client.origin,
+                self.files.count,
+                len(self.modules),
+                tuple(sorted(self.skipped)),
             ),
             target=TargetSummary(target.name, target.version, target.origin),
             baseline=TargetSummary(baseline.name, baseline.version, baseline.origin, chosen) if baseline else None,
@@ -171,12 +178,14 @@ class _Audit:
         if self.baseline is None:
             return False
         same = self.baseline.version == self.target.version and self.baseline.origin == self.target.origin
-        return self.baseline is self.target or (same and self.baseline.version is not None and self.target.origin != "memory")
+        return self.baseline is self.target or (
+            same and self.baseline.version is not None and self.target.origin != "memory"
+        )
 
     def _baseline_verdicts(self) -> dict[tuple[object, ...], Verdict] | None:
         if self.baseline is None or self._is_own_baseline():
             return None
-        program = Program(self.baseline, self.client, shared=self.files.shared)
+        program = self.earlier = Program(self.baseline, self.client, shared=self.files.shared)
         return {key_of(usage): verdict for usage, verdict in self._judged(program, Judge(program))}
 
     def _judged(self, program: Program, judge: Judge) -> Iterator[Judged]:
@@ -270,7 +279,9 @@ class ClientFiles:
 
     def modules(self, skipped: list[Skipped]) -> list[ModuleDeclaration]:
         """The modules that name the target, and those that import them, in the order of their paths."""
-        pattern = re.compile(rb"\b(" + b"|".join(sorted(re.escape(name).encode() for name in self.target_names)) + rb")\b")
+        pattern = re.compile(
+            rb"\b(" + b"|".join(sorted(re.escape(name).encode() for name in self.target_names)) + rb")\b"
+        )
         chosen: list[ModuleDeclaration] = []
         for name, path in sorted(self.index.sources.items(), key=lambda item: item[1]):
             if path.endswith(".pyi"):
@@ -293,7 +304,9 @@ def _counts(result: _Result) -> UsageCounts:
     def count(sort: str) -> Count:
         return Count(result.checked[sort], result.checked[f"{sort} unresolved"])
 
-    return UsageCounts(count("imports"), count("calls"), count("attributes"), count("overrides"), count("patches"), count("strings"))
+    return UsageCounts(
+        count("imports"), count("calls"), count("attributes"), count("overrides"), count("patches"), count("strings")
+    )
 
 
 def _completed(finding: Finding, lines: Lines) -> Finding:
@@ -307,7 +320,14 @@ def _unique_fingerprints(findings: list[Finding]) -> list[Finding]:
     seen: Counter[str] = Counter()
     numbered: list[Finding] = []
     for finding in findings:
-        parts = (finding.kind.value, finding.location.path, finding.scope, finding.symbol, finding.parameter or "", finding.snippet)
+        parts = (
+            finding.kind.value,
+            finding.location.path,
+            finding.scope,
+            finding.symbol,
+            finding.parameter or "",
+            finding.snippet,
+        )
         base = "\0".join(parts)
         seen[base] += 1
         text = base if seen[base] == 1 else f"{base}\0{seen[base]}"
@@ -328,4 +348,3 @@ def _quoted(findings: list[Finding], lines: Lines) -> list[tuple[str, int, str]]
 def _shown_lines(finding: Finding) -> range:
     place = finding.location
     return range(place.line, min(max(place.end_line, place.line), place.line + 5) + 1)
-

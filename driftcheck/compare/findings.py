@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.judge import Judge, Verdict
+from driftcheck.compare.relocation import NewHome, Relocation
 from driftcheck.compare.sentinel import sentinel_none
 from driftcheck.compare.shift import positional_shift, swallowed_keyword
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity
@@ -29,8 +30,11 @@ class Doubt:
 class Findings:
     """Makes findings of broken usages, given what the baseline says of the same ones."""
 
-    def __init__(self, judge: Judge, baseline: dict[tuple[object, ...], Verdict] | None) -> None:
+    def __init__(
+        self, judge: Judge, baseline: dict[tuple[object, ...], Verdict] | None, relocation: Relocation | None = None
+    ) -> None:
         self.judge = judge
+        self.relocation = relocation or Relocation(judge.program, None)
         self.program = judge.program
         self.baseline = baseline
 
@@ -65,11 +69,25 @@ class Findings:
             message = f"module {usage.module} is not there"
             if missing != usage.module:
                 message += f": {missing} is gone"
+        home = self._home(usage.module, usage.name) if not absent.typing_only else None
+        if home is not None:
+            message += f"; {home.name} is in {home.module}"
         if absent.typing_only:
             message += ", except for type checkers"
         if usage.is_typing_only:
             severity, raises_text = Severity.NOTE, None
-            return self._finding(usage, kind, severity, certainty, verdict.symbol, message, raises_text, drift, absent, verdict.confirmed_by)
+            return self._finding(
+                usage,
+                kind,
+                severity,
+                certainty,
+                verdict.symbol,
+                message,
+                raises_text,
+                drift,
+                absent,
+                verdict.confirmed_by,
+            )
         if guard is not None and not guard.reraises:
             if guard.falls_back and not (drift and self._loses_more(usage)):
                 return None
@@ -77,10 +95,17 @@ class Findings:
             severity = Severity.SILENT if drift else Severity.NOTE
             certainty = Certainty.CERTAIN if drift else Certainty.POSSIBLE
             message += f"; the handler of line {guard.line} hides it"
-            return self._finding(usage, kind, severity, certainty, verdict.symbol, message, None, drift, absent, verdict.confirmed_by)
+            return self._finding(
+                usage, kind, severity, certainty, verdict.symbol, message, None, drift, absent, verdict.confirmed_by
+            )
         if guard is not None:
             message += f"; the handler of line {guard.line} turns it into an error of its own"
-        return self._finding(usage, kind, severity, certainty, verdict.symbol, message, raises, drift, absent, verdict.confirmed_by)
+        return self._finding(
+            usage, kind, severity, certainty, verdict.symbol, message, raises, drift, absent, verdict.confirmed_by
+        )
+
+    def _home(self, module: str, name: str | None) -> NewHome | None:
+        return self.relocation.home(module, name) if name is not None else None
 
     def _loses_more(self, usage: ImportUsage) -> bool:
         return False
@@ -112,7 +137,18 @@ class Findings:
         if absent.typing_only:
             message += ", except for type checkers"
         if usage.is_typing_only:
-            return self._finding(usage, Kind.UNRESOLVED_ATTRIBUTE, Severity.NOTE, certainty, symbol, message, None, drift, absent, verdict.confirmed_by)
+            return self._finding(
+                usage,
+                Kind.UNRESOLVED_ATTRIBUTE,
+                Severity.NOTE,
+                certainty,
+                symbol,
+                message,
+                None,
+                drift,
+                absent,
+                verdict.confirmed_by,
+            )
         if guard is not None:
             if guard.falls_back or not guard.caught & _BROAD:
                 return None
@@ -120,7 +156,16 @@ class Findings:
                 severity, raises = Severity.SILENT, ""
                 message += f"; the handler of line {guard.line} hides it"
         return self._finding(
-            usage, Kind.UNRESOLVED_ATTRIBUTE, severity, certainty, symbol, message, raises or None, drift, absent, verdict.confirmed_by
+            usage,
+            Kind.UNRESOLVED_ATTRIBUTE,
+            severity,
+            certainty,
+            symbol,
+            message,
+            raises or None,
+            drift,
+            absent,
+            verdict.confirmed_by,
         )
 
     def _doubt(self, receiver: object, name: str) -> str:
@@ -228,7 +273,17 @@ class Findings:
         elif isinstance(usage, ImportUsage) and kind is Kind.UNRESOLVED_MODULE and usage.name is not None:
             location = usage.statement_location
         return Finding(
-            kind, severity, certainty, location, symbol, message, None, raises, drift, Evidence(path, line, confirmed_by=confirmed_by), scope=usage.scope
+            kind,
+            severity,
+            certainty,
+            location,
+            symbol,
+            message,
+            None,
+            raises,
+            drift,
+            Evidence(path, line, confirmed_by=confirmed_by),
+            scope=usage.scope,
         )
 
     def _place(self, absent: Absent) -> tuple[str | None, int | None]:
@@ -292,4 +347,6 @@ def _attribute_location(usage: AttributeUsage) -> Location:
     place = usage.location
     if usage.is_probed or not isinstance(usage.node, ast.Attribute):
         return place
-    return Location(place.path, place.end_line, max(1, place.end_column - len(usage.name)), place.end_line, place.end_column)
+    return Location(
+        place.path, place.end_line, max(1, place.end_column - len(usage.name)), place.end_line, place.end_column
+    )

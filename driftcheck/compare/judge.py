@@ -19,7 +19,6 @@ from driftcheck.surface.types import (
     External,
     Function,
     Instance,
-    Literal as LiteralType,
     Module,
     Partial,
     Super,
@@ -27,6 +26,9 @@ from driftcheck.surface.types import (
     TypeVariable,
     Unknown,
     members_of,
+)
+from driftcheck.surface.types import (
+    Literal as LiteralType,
 )
 from driftcheck.usage.arguments import arguments_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage

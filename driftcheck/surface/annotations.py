@@ -42,7 +42,9 @@ _ALIASES = {
     "Counter": "collections.Counter",
 }
 _TRANSPARENT = frozenset(("Annotated", "Final", "ClassVar", "Required", "NotRequired", "ReadOnly", "InitVar"))
-_NOTHING = frozenset(("Any", "object", "TypeAlias", "Self", "LiteralString", "Never", "NoReturn", "ParamSpec", "Concatenate"))
+_NOTHING = frozenset(
+    ("Any", "object", "TypeAlias", "Self", "LiteralString", "Never", "NoReturn", "ParamSpec", "Concatenate")
+)
 _GUARDS = frozenset(("TypeGuard", "TypeIs"))
 
 
@@ -233,7 +235,9 @@ class Annotations:
             if name in _TRANSPARENT:
                 return self.instance(parts[0], scope)
             if name == "Literal":
-                return union([Literal(p.value) for p in parts if isinstance(p, ast.Constant)] or [ANY])
+                return union(
+                    [Literal(p.value) for p in parts if isinstance(p, ast.Constant) and p.value is not ...] or [ANY]
+                )
             if name in _GUARDS:
                 return builtin("bool")
             if name == "Callable":

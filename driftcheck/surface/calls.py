@@ -95,7 +95,9 @@ class Calls:
         if parameters and not callee.arguments:
             arguments = self._constructor_arguments(callee, node, scope)
             if arguments:
-                callee = Class(callee.declaration, tuple(arguments.get(p, p.bound or Unknown("type variable")) for p in parameters))
+                callee = Class(
+                    callee.declaration, tuple(arguments.get(p, p.bound or Unknown("type variable")) for p in parameters)
+                )
         return Instance(callee, exact=not callee.is_open)
 
     def _constructor_arguments(self, callee: Class, node: ast.Call, scope: Scope) -> dict[TypeVariable, Type]:
@@ -137,7 +139,11 @@ class Calls:
         if path == "builtins.type" and len(node.args) == 1:
             found = self.inference.infer(node.args[0], scope)
             if isinstance(found, Instance) and isinstance(found.class_, Class):
-                return found.class_ if found.exact else Class(found.class_.declaration, found.class_.arguments, is_open=True)
+                return (
+                    found.class_
+                    if found.exact
+                    else Class(found.class_.declaration, found.class_.arguments, is_open=True)
+                )
             return Unknown("type()")
         if path == "builtins.getattr" and len(node.args) >= 2:
             return self._getattr(node, scope)
@@ -184,14 +190,20 @@ class Calls:
         if name in _PLAIN:
             return builtin(name)
         if name in _CONTAINERS:
-            return builtin(name, self.inference.element(first)) if node.args else builtin(name, Unknown("empty container"))
+            return (
+                builtin(name, self.inference.element(first)) if node.args else builtin(name, Unknown("empty container"))
+            )
         if name == "dict":
             return self._dict(node, scope)
         if name in ("next", "min", "max"):
             if name != "next" and len(node.args) > 1:
                 return first
             element = self.inference.element(first)
-            return union([element, self.inference.infer(node.args[1], scope)]) if name == "next" and len(node.args) > 1 else element
+            return (
+                union([element, self.inference.infer(node.args[1], scope)])
+                if name == "next" and len(node.args) > 1
+                else element
+            )
         if name in ("iter", "filter"):
             source = first if name == "iter" or len(node.args) < 2 else self.inference.infer(node.args[1], scope)
             return Instance(External("typing.Iterator"), (self.inference.element(source),))
@@ -307,7 +319,7 @@ class Calls:
         return found
 
     def _type_variable(self, node: ast.Call, scope: Scope) -> Type:
-        name = node.args[0].value if isinstance(node.args[0], ast.Constant) else "?"
+        name = str(node.args[0].value) if isinstance(node.args[0], ast.Constant) else "?"
         bound: Type | None = None
         for keyword in node.keywords:
             if keyword.arg == "bound":

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from driftcheck.surface.declarations import Binding, ClassDeclaration, Context, FunctionDeclaration, target_names
+from driftcheck.surface.declarations import Binding, ClassDeclaration, Context, FunctionDeclaration
 from driftcheck.surface.types import (
     Absent,
     Class,
@@ -18,15 +18,11 @@ from driftcheck.surface.types import (
     External,
     Function,
     Instance,
-    Lambda,
-    Partial,
-    Super,
     Tuple,
     Type,
     TypeVariable,
     Union,
     Unknown,
-    builtin,
     members_of,
     union,
 )
@@ -40,7 +36,9 @@ Base = Class | External | Unknown
 
 # Bases of the standard library that give names to subclasses but no unknown attributes.
 _GENERIC = frozenset(("typing.Generic", "typing.Protocol", "typing_extensions.Protocol", "typing_extensions.Generic"))
-_PROPERTIES = frozenset(("property", "cached_property", "abstractproperty", "cachedproperty", "lazy_property", "getter"))
+_PROPERTIES = frozenset(
+    ("property", "cached_property", "abstractproperty", "cachedproperty", "lazy_property", "getter")
+)
 _DYNAMIC_SELF = re.compile(
     r"setattr\(\s*(self|cls)\b|\b(self|cls)\.__dict__|vars\(\s*self\s*\)|object\.__setattr__\(\s*self\s*,\s*[^\"'\s]"
 )
@@ -142,8 +140,8 @@ class Classes:
         try:
             own = Class(class_, self.type_parameters(class_))
             bases = self.bases(class_)
-            sequences = [
-                [*self.mro(base)] if isinstance(base, Class) else [base] for base in bases
+            sequences: list[list[Base]] = [
+                list(self.mro(base)) if isinstance(base, Class) else [base] for base in bases
             ]
             sequences.append(list(bases))
             linear = (own, *_merge(sequences))
@@ -273,7 +271,9 @@ class Classes:
             role = "classmethod" if function.name != "__new__" else "staticmethod"
         for node in function.node.decorator_list:
             called = node.func if isinstance(node, ast.Call) else node
-            name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            name = (
+                called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            )
             if name in ("classmethod", "abstractclassmethod"):
                 return "classmethod"
             if name in ("staticmethod", "abstractstaticmethod"):
@@ -420,7 +420,9 @@ class Classes:
                 for binding in base.declaration.members.get("__slots__", ()):
                     if binding.value is not None:
                         names.update(
-                            n.value for n in ast.walk(binding.value) if isinstance(n, ast.Constant) and isinstance(n.value, str)
+                            n.value
+                            for n in ast.walk(binding.value)
+                            if isinstance(n, ast.Constant) and isinstance(n.value, str)
                         )
         return names
 
@@ -438,7 +440,11 @@ class Classes:
         for binding in member.bindings:
             if binding.function is not None:
                 types.append(self._function_member(binding.function, member.owner, receiver, mapping))
-            elif self.is_enum(member.owner.declaration) and binding.value is not None and not binding.name.startswith("_"):
+            elif (
+                self.is_enum(member.owner.declaration)
+                and binding.value is not None
+                and not binding.name.startswith("_")
+            ):
                 types.append(Instance(member.owner, exact=True))
             else:
                 type_ = self.program.binding_type(binding, scope)
@@ -674,8 +680,8 @@ def _returns_its_class(function: FunctionDeclaration) -> bool:
     arguments = function.node.args
     names = {argument.arg for argument in [*arguments.posonlyargs, *arguments.args]}
     nested = [node for node in ast.walk(ast.Module(function.body, [])) if isinstance(node, ast.FunctionDef)]
-    for node in nested:
-        names.update(argument.arg for argument in [*node.args.posonlyargs, *node.args.args])
+    for inner in nested:
+        names.update(argument.arg for argument in [*inner.args.posonlyargs, *inner.args.args])
     returned = False
     for node in ast.walk(ast.Module(function.body, [])):
         if isinstance(node, ast.Return) and node.value is not None:
@@ -690,7 +696,3 @@ def _returns_its_class(function: FunctionDeclaration) -> bool:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
             return False
     return returned
-
-
-__all__ = ["Base", "Classes", "Lambda", "Member", "Partial", "Role", "Store", "Super", "builtin", "known_class", "substitute"]
-_ = target_names

@@ -269,9 +269,7 @@ def _declare_block(statements: Sequence[ast.stmt], scope: _ModuleScope, contexts
 
 
 def _declare_function(node: FunctionNode, scope: _ModuleScope, contexts: tuple[Context, ...]) -> None:
-    function = FunctionDeclaration(
-        scope.module, node, scope.qualify(node.name), scope.owner, scope.outer, contexts
-    )
+    function = FunctionDeclaration(scope.module, node, scope.qualify(node.name), scope.owner, scope.outer, contexts)
     if not scope.keep_tree:
         node.body = []
     scope.add(Binding(node.name, node.lineno, node, contexts, function=function))
@@ -339,9 +337,7 @@ def _declare_with(node: ast.With | ast.AsyncWith, scope: _ModuleScope, contexts:
         if item.optional_vars is not None:
             for name, path in target_names(item.optional_vars):
                 element: Literal["with", "async with"] = "with" if isinstance(node, ast.With) else "async with"
-                scope.add(
-                    Binding(name, node.lineno, node, contexts, item.context_expr, path=path, element=element)
-                )
+                scope.add(Binding(name, node.lineno, node, contexts, item.context_expr, path=path, element=element))
     _declare_block(node.body, scope, contexts)
 
 

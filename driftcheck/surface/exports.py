@@ -173,7 +173,11 @@ class ModuleGetattr:
             return table
         if isinstance(node, ast.Tuple | ast.List | ast.Set):
             return {e.value: None for e in node.elts if isinstance(e, ast.Constant) and isinstance(e.value, str)}
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("frozenset", "set", "tuple"):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("frozenset", "set", "tuple")
+        ):
             return self._table(node.args[0]) if node.args else {}
         return None
 
@@ -235,7 +239,8 @@ def _literal_text(node: ast.expr) -> str:
         return node.value
     if isinstance(node, ast.JoinedStr):
         return "".join(
-            part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "…" for part in node.values
+            part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else "…"
+            for part in node.values
         )
     return ""
 

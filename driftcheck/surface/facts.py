@@ -167,9 +167,7 @@ class Facts:
         """What a helper of the client's answers (a version check, a feature probe)."""
         return None
 
-    def _external_call(
-        self, path: str, node: ast.Call, arguments: list[Value | None], scope: Scope
-    ) -> Value | None:
+    def _external_call(self, path: str, node: ast.Call, arguments: list[Value | None], scope: Scope) -> Value | None:
         first = arguments[0] if arguments else None
         name = path.rpartition(".")[2]
         if path.startswith(("packaging.version.", "pkg_resources.", "packaging.", "pkg_resources.")) and name in (
@@ -201,7 +199,9 @@ class Facts:
         return None
 
     def _is_target_distribution(self, name: object) -> bool:
-        return isinstance(name, str) and (name in self.program.target_index.top_level or name == self.program.target.name)
+        return isinstance(name, str) and (
+            name in self.program.target_index.top_level or name == self.program.target.name
+        )
 
     def _hasattr(self, node: ast.Call, scope: Scope) -> Value | None:
         name = self.evaluate(node.args[1], scope)

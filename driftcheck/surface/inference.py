@@ -254,7 +254,9 @@ class Inference:
         if isinstance(node.op, ast.BitOr) and isinstance(left, Dictionary):
             right = self.infer(node.right, scope)
             if isinstance(right, Dictionary):
-                return Dictionary(tuple({**dict(left.items), **dict(right.items)}.items()), left.is_open or right.is_open)
+                return Dictionary(
+                    tuple({**dict(left.items), **dict(right.items)}.items()), left.is_open or right.is_open
+                )
         if isinstance(left, Instance) and isinstance(left.class_, External) and left.class_.path in (
             "builtins.list", "builtins.str", "builtins.int", "builtins.float",
         ):  # fmt: skip
@@ -421,7 +423,10 @@ class Inference:
                     continue
             if isinstance(member, Instance) and isinstance(member.class_, External):
                 name = member.class_.path.rpartition(".")[2]
-                if name in ("AbstractContextManager", "ContextManager", "_GeneratorContextManager") and member.arguments:
+                if (
+                    name in ("AbstractContextManager", "ContextManager", "_GeneratorContextManager")
+                    and member.arguments
+                ):
                     results.append(member.arguments[0])
                     continue
                 if name in ("AbstractAsyncContextManager", "AsyncContextManager") and member.arguments:
@@ -435,10 +440,7 @@ class Inference:
         nodes = node.elts if isinstance(node, ast.Tuple) else [node]
         types = [self.infer(part, scope) for part in nodes]
         return union(
-            [
-                Instance(type_) if isinstance(type_, Class | External) else Unknown("exception")
-                for type_ in types
-            ]
+            [Instance(type_) if isinstance(type_, Class | External) else Unknown("exception") for type_ in types]
         )
 
     # Functions
@@ -472,7 +474,9 @@ class Inference:
                 if type_.path in _TRANSPARENT or type_.path.rpartition(".")[2].endswith("property"):
                     continue
                 return Unknown(f"decorator {type_.path}")
-            if isinstance(type_, Function) and self.calls.keeps_signature(type_.declaration, isinstance(node, ast.Call)):
+            if isinstance(type_, Function) and self.calls.keeps_signature(
+                type_.declaration, isinstance(node, ast.Call)
+            ):
                 continue
             if isinstance(type_, Class) and function.owner is not None and type_.declaration.name.endswith("property"):
                 continue
@@ -496,7 +500,9 @@ class Inference:
             result = substitute(result, dict(function.substitution))
         if function.transformed:
             element = self.element(result)
-            name = "AbstractContextManager" if function.transformed == "context manager" else "AbstractAsyncContextManager"
+            name = (
+                "AbstractContextManager" if function.transformed == "context manager" else "AbstractAsyncContextManager"
+            )
             return Instance(External(f"contextlib.{name}"), (element,))
         return result
 

@@ -30,7 +30,9 @@ from driftcheck.tree import SourceTree
 
 # Compiled or generated modules, which a source tree or a wheel for other hardware does not list.
 _GENERATED = re.compile(r"(^|\.)(_\w*C|_C_\w+|\w+_C|\w+_pb2(_grpc)?|_version|_?commit_id)$")
-_DYNAMIC_MODULE = re.compile(r"globals\(\)\s*(\[|\.update)|setattr\(\s*sys\.modules|sys\.modules\[__name__\]|vars\(\)\[")
+_DYNAMIC_MODULE = re.compile(
+    r"globals\(\)\s*(\[|\.update)|setattr\(\s*sys\.modules|sys\.modules\[__name__\]|vars\(\)\["
+)
 _MODULE_ATTRIBUTES = frozenset(
     ("__name__", "__file__", "__doc__", "__dict__", "__path__", "__package__", "__spec__", "__loader__", "__all__",
      "__annotations__", "__builtins__", "__cached__", "__class__", "__getattribute__", "__dir__")
@@ -63,6 +65,7 @@ class Program:
         # The client's modules are the same whichever release they are held against.
         self._modules: dict[str, ModuleDeclaration | None] = dict(shared) if shared is not None else {}
         self._stores: dict[str, bool] = {}
+        self._sources: list[tuple[str, bytes]] | None = None
         self._names: dict[tuple[str, str, bool], Type] = {}
         self._resolving: set[tuple[str, str, bool]] = set()
         self._attempts: dict[int, bool | None] = {}
@@ -287,7 +290,9 @@ class Program:
             return package
         return f"{package}.{node.module}" if package else node.module
 
-    def imported(self, module: ModuleDeclaration, node: ast.Import | ast.ImportFrom, name: str, *, typing: bool) -> Type:
+    def imported(
+        self, module: ModuleDeclaration, node: ast.Import | ast.ImportFrom, name: str, *, typing: bool
+    ) -> Type:
         """What an import statement binds to `name`."""
         if isinstance(node, ast.Import):
             for alias in node.names:
@@ -458,6 +463,12 @@ class Program:
 
     # Where things are
 
+    def target_sources(self) -> list[tuple[str, bytes]]:
+        """Every source of the target with its path, for searches through the whole of it."""
+        if self._sources is None:
+            self._sources = [(path, self.target.read(path)) for path in sorted(self.target_index.sources.values())]
+        return self._sources
+
     def mentions_store(self, name: str) -> bool:
         """True where some source of the target stores an attribute of that name, or a class declares one."""
         found = self._stores.get(name)
@@ -469,11 +480,7 @@ class Program:
             )
             needle = name.encode()
             found = False
-            for path in self.target_index.sources.values():
-                data = self.target.read(path)
-                if needle in data and pattern.search(data):
-                    found = True
-                    break
+            found = any(needle in data and pattern.search(data) for _, data in self.target_sources())
             self._stores[name] = found
         return found
 

@@ -49,9 +49,14 @@ class Callee:
 def declared_signature(function: FunctionDeclaration, *, skips_first: bool = False) -> Signature:
     """The signature that a `def` writes, without its first parameter where that is the receiver."""
     parameters = parameters_of(function.node.args)
-    if skips_first and parameters and parameters[0].kind in (
-        ParameterKind.POSITIONAL_ONLY,
-        ParameterKind.POSITIONAL_OR_KEYWORD,
+    if (
+        skips_first
+        and parameters
+        and parameters[0].kind
+        in (
+            ParameterKind.POSITIONAL_ONLY,
+            ParameterKind.POSITIONAL_OR_KEYWORD,
+        )
     ):
         parameters = parameters[1:]
     returns = function.node.returns

@@ -7,6 +7,7 @@ value of it. `Unknown` carries the reason, `Absent` says that a name surely is n
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal as Choice
 from typing import Union as _Union
@@ -167,7 +168,7 @@ ANY = Unknown("Any")
 OBJECT = External("builtins.object")
 
 
-def union(members: list[Type]) -> Type:
+def union(members: Iterable[Type]) -> Type:
     """The union of types, flattened and without doubles; Unknown members stay, since they silence checks."""
     flat: dict[Type, None] = {}
     for member in members:

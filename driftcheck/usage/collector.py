@@ -147,7 +147,11 @@ class Collector:
         base = self.program.import_base(self.module, node)
         for alias in node.names:
             if alias.name == "*":
-                self._emit(ImportUsage(*self._common(node), base, None, self.program.module_type(base), node, self.location(node)))
+                self._emit(
+                    ImportUsage(
+                        *self._common(node), base, None, self.program.module_type(base), node, self.location(node)
+                    )
+                )
                 continue
             result = self.program.imported_name(base, alias.name)
             if isinstance(result, Absent) and self.typing_depth:
@@ -192,7 +196,9 @@ class Collector:
                     self._store(element.value, self.program.inference.at_path(type_, (None,)))
                 else:
                     way = None if has_star else index
-                    inner = self.program.inference.at_path(type_, (way,)) if way is not None else Unknown("unpacked value")
+                    inner = (
+                        self.program.inference.at_path(type_, (way,)) if way is not None else Unknown("unpacked value")
+                    )
                     if isinstance(element, ast.Tuple | ast.List):
                         self._bind(element, inner, value)
                     else:
@@ -475,7 +481,9 @@ class Collector:
                 if not isinstance(receiver, Unknown):
                     read = ast.copy_location(ast.Attribute(node.args[0], attribute.value, ast.Load()), node)
                     result = self.program.inference.attribute(receiver, attribute.value)
-                    self._emit(AttributeUsage(*self._common(node), read, receiver, attribute.value, result, False, True))
+                    self._emit(
+                        AttributeUsage(*self._common(node), read, receiver, attribute.value, result, False, True)
+                    )
 
     def _visit_boolean(self, node: ast.BoolOp) -> None:
         before = dict(self._scope.state)
@@ -631,7 +639,9 @@ def _suppressed(node: ast.expr) -> set[str]:
 
 def _does_something_else(statement: ast.stmt) -> bool:
     """True for a statement of a handler that provides what the `try` could not: an import, a definition, a call's value."""
-    if isinstance(statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Try):
+    if isinstance(
+        statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Try
+    ):
         return True
     if isinstance(statement, ast.Assign | ast.AnnAssign):
         value = statement.value
