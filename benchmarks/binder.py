@@ -23,13 +23,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from driftcheck.compare.bind import bind
+from driftcheck.compare.bind import BindingProblem, bind
 from driftcheck.compare.sentinel import sentinel_none
 from driftcheck.compare.shift import positional_shift, swallowed_keyword
-from driftcheck.model import Arguments, Kind, Parameter, ParameterKind, Signature
+from driftcheck.model import Arguments, Certainty, Kind, Parameter, ParameterKind, Signature
 from driftcheck.usage.arguments import arguments_of
 
-QUESTIONS = ("bare binding", "+ positional-shift", "+ sentinel-none", "+ keywords into **kwargs")
+QUESTIONS = (
+    "bare binding",
+    "+ likely shifts",
+    "+ every positional-shift",
+    "+ sentinel-none",
+    "+ keywords into **kwargs",
+)
+"""Each adds to those before it. The audit calls a shift silent if it is certain or likely, else it warns of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +93,8 @@ def judged(row: Mapping[str, Any], signatures: Sequence[Signature]) -> Case:
         raise TypeError(f"{row['case']}: not a call: {row['call']}")
     arguments = arguments_of(expression)
     old, new = signatures[row["old_signature"]], signatures[row["new_signature"]]
-    problems = [
-        question(old, new, arguments) for question in (_binding, positional_shift, sentinel_none, swallowed_keyword)
-    ]
+    questions = (_binding, _likely_shift, positional_shift, sentinel_none, swallowed_keyword)
+    problems = [question(old, new, arguments) for question in questions]
     return Case(
         library=row["library"],
         function=row["api"],
@@ -103,8 +109,13 @@ def judged(row: Mapping[str, Any], signatures: Sequence[Signature]) -> Case:
     )
 
 
-def _binding(_old: Signature, new: Signature, arguments: Arguments) -> tuple[Any, ...]:
+def _binding(_old: Signature, new: Signature, arguments: Arguments) -> tuple[BindingProblem, ...]:
     return bind(new, arguments)
+
+
+def _likely_shift(old: Signature, new: Signature, arguments: Arguments) -> tuple[BindingProblem, ...]:
+    problems = positional_shift(old, new, arguments)
+    return tuple(problem for problem in problems if problem.certainty is not Certainty.POSSIBLE)
 
 
 def load(path: Path) -> list[Case]:
