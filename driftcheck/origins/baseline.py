@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta, timezone
 from typing import TYPE_CHECKING
 
+from driftcheck.origins.folders import FolderTree
+from driftcheck.origins.git import GitTree
+from driftcheck.origins.installed import InstalledTree
 from driftcheck.origins.names import normalized, parsed_version
 from driftcheck.origins.offers import Offer, offers
 from driftcheck.origins.releases import UnknownProject
@@ -46,6 +49,14 @@ class _Demand:
     pin: Version | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Day:
+    """When the client was written, None where nothing tells, and what happened to it then."""
+
+    day: date | None
+    words: str
+
+
 def baseline_specification(
     tree: SourceTree, target_name: str, *, settings: Settings | None = None
 ) -> tuple[str, str] | None:
@@ -65,13 +76,13 @@ def baseline_specification(
         best = max(plain, key=lambda demand: (demand.pin, demand.text))
         return f"{target_name}=={best.pin}", f"{client} requires {best.text}"
 
-    uploaded = tree.uploaded or _upload_day(tree, settings)
-    known = _final(_offers(target_name, settings, known_on=uploaded))
+    day = _day(tree, settings)
+    known = _offered(_offers(target_name, settings, known_on=min(day.day or _yesterday(), _yesterday())))
     ranged = [demand for demand in demands if str(demand.specifier)]
     if ranged:
         demand = next((demand for demand in ranged if not demand.extra), ranged[0])
-        return _in_range(demand, known, uploaded, client, target_name)
-    return _namesake(tree, known, uploaded, client, target_name) or _contemporary(known, uploaded, client, target_name)
+        return _in_range(demand, known, day, client, target_name)
+    return _namesake(tree, known, day.day, client, target_name) or _contemporary(known, day, client, target_name)
 
 
 def _demands(requirements: Sequence[str], target_name: str) -> Iterator[_Demand]:
@@ -100,7 +111,7 @@ def _extra(requirement: Requirement) -> str | None:
     marker = requirement.marker
     if marker is None:
         return ""
-    named = sorted(set(re.findall(r"""extra\s*==\s*["']([^"']+)["']""", str(marker))))
+    named: list[str] = sorted(set(re.findall(r"""extra\s*==\s*["']([^"']+)["']""", str(marker))))
     for extra in ("", *named):
         if marker.evaluate({**_MACHINE, "extra": extra}):
             return extra
@@ -122,7 +133,7 @@ def _pin(requirement: Requirement) -> Version | None:
 
 
 def _in_range(
-    demand: _Demand, known: Sequence[tuple[Version, Offer]], uploaded: date | None, client: str, target: str
+    demand: _Demand, known: Sequence[tuple[Version, Offer]], written: _Day, client: str, target: str
 ) -> tuple[str, str] | None:
     from packaging.version import Version
 
@@ -136,13 +147,13 @@ def _in_range(
     for version, _ in allowed:
         if version in bounds:
             return f"{target}=={version}", f"{client} requires {demand.text}, and this is the newest it allows"
-    by_then = [version for version, offer in allowed if uploaded and offer.uploaded and offer.uploaded <= uploaded]
+    by_then = _by_then(allowed, written)
     if by_then:
-        reason = f"{client} requires {demand.text}, and this is the newest that was out when it was uploaded"
+        reason = f"{client} requires {demand.text}, and this is the newest that was out when it was {written.words}"
         return f"{target}=={by_then[-1]}", reason
     if allowed:
-        # Released before the target it asks for, the client was written for the first one that it allows.
-        version = allowed[0][0] if uploaded and allowed[0][1].uploaded else allowed[-1][0]
+        # Written before the target that it asks for, the client means the first one that it allows.
+        version = allowed[0][0] if written.day and allowed[0][1].uploaded else allowed[-1][0]
         which = "first" if version is allowed[0][0] and len(allowed) > 1 else "newest"
         return f"{target}=={version}", f"{client} requires {demand.text}, and this is the {which} it allows"
     return None
@@ -174,13 +185,28 @@ def _namesake(
 
 
 def _contemporary(
-    known: Sequence[tuple[Version, Offer]], uploaded: date | None, client: str, target: str
+    known: Sequence[tuple[Version, Offer]], written: _Day, client: str, target: str
 ) -> tuple[str, str] | None:
-    by_then = [version for version, offer in known if uploaded and offer.uploaded and offer.uploaded <= uploaded]
+    by_then = _by_then([(version, offer) for version, offer in known if not version.is_prerelease], written)
     if not by_then:
         return None
-    reason = f"the newest that was out when {client} was uploaded, whose metadata names no release of {target}"
+    reason = f"the newest that was out when {client} was {written.words}, whose metadata names no release of {target}"
     return f"{target}=={by_then[-1]}", reason
+
+
+def _by_then(known: Sequence[tuple[Version, Offer]], written: _Day) -> list[Version]:
+    day = written.day
+    return [version for version, offer in known if day and offer.uploaded and offer.uploaded <= day]
+
+
+def _day(tree: SourceTree, settings: Settings) -> _Day:
+    """When the client was written, as far as anything tells: its upload, else its last commit."""
+    if tree.uploaded is not None:
+        return _Day(tree.uploaded, "uploaded")
+    if isinstance(tree, FolderTree | GitTree) and tree.committed is not None:
+        return _Day(tree.committed, "last committed")
+    # A folder's name need not be the index's business; what is installed came from there as a rule.
+    return _Day(_upload_day(tree, settings) if isinstance(tree, InstalledTree) else None, "uploaded")
 
 
 def _upload_day(tree: SourceTree, settings: Settings) -> date | None:
@@ -188,12 +214,16 @@ def _upload_day(tree: SourceTree, settings: Settings) -> date | None:
     version = parsed_version(tree.version or "")
     if version is None or version.is_devrelease or version.local is not None:
         return None
-    # An answer that has the version serves; a day long past makes any earlier answer one.
-    for known_on in (date.min, None):
+    # An answer that has the version serves however old it is; else one of today is needed.
+    for known_on in (date.min, _yesterday()):
         for offer in _offers(tree.name, settings, known_on=known_on):
             if parsed_version(offer.version) == version:
                 return offer.uploaded
     return None
+
+
+def _yesterday() -> date:
+    return datetime.now(timezone.utc).date() - timedelta(1)
 
 
 def _offers(name: str, settings: Settings, *, known_on: date | None) -> tuple[Offer, ...]:
@@ -203,7 +233,7 @@ def _offers(name: str, settings: Settings, *, known_on: date | None) -> tuple[Of
         return ()
 
 
-def _final(known: Sequence[Offer]) -> list[tuple[Version, Offer]]:
+def _offered(known: Sequence[Offer]) -> list[tuple[Version, Offer]]:
     """The versions that can be chosen, oldest first: not yanked."""
     pairs = [(version, offer) for offer in known if not offer.yanked and (version := parsed_version(offer.version))]
     return sorted(pairs, key=lambda pair: pair[0])

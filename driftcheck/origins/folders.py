@@ -58,6 +58,13 @@ class FolderTree:
         """The version that the project's files state, or its git history."""
         return self.metadata.version or self._stated_version
 
+    @cached_property
+    def committed(self) -> date | None:
+        """The day of the last commit, None where the folder is in no clone."""
+        from driftcheck.origins.git import commit_day
+
+        return commit_day(self._project)
+
     @property
     def requirements(self) -> tuple[str, ...]:
         """The project's dependencies, those of its extras with the marker."""
@@ -115,7 +122,9 @@ class FolderTree:
         from driftcheck.origins.project import stated_version
 
         packages = packages_of(self.paths, self.roots)
-        return stated_version(lambda path: read_below(self.base, path), packages) or described_version(self._project)
+        stated = stated_version(lambda path: read_below(self.base, path), packages)
+        # An environment may lie in somebody's clone, which says nothing about what is installed in it.
+        return stated or (None if "site-packages" in self._project.parts else described_version(self._project))
 
     def _walk(self) -> Iterator[str]:
         if self.heads is None:

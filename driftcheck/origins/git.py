@@ -57,6 +57,11 @@ class GitTree:
         described = described_version(self._folder, self._commit)
         return self.metadata.version or described or stated_version(self._read_any, packages)
 
+    @cached_property
+    def committed(self) -> date | None:
+        """The day of the commit."""
+        return commit_day(self._folder, self._commit)
+
     @property
     def requirements(self) -> tuple[str, ...]:
         """The project's dependencies, those of its extras with the marker."""
@@ -158,7 +163,7 @@ def described_version(folder: Path, commit: str = "HEAD") -> str | None:
 
     None where there is no git, no repository or no tag that names a version.
     """
-    if not any((parent / ".git").exists() for parent in (folder, *folder.parents)):
+    if not _is_in_clone(folder):
         return None
     try:
         output = _git(folder, "describe", "--tags", "--long", "--match", "*[0-9]*", "--end-of-options", commit)
@@ -174,6 +179,21 @@ def described_version(folder: Path, commit: str = "HEAD") -> str | None:
         return version
     stem, last = re.fullmatch(r"(.*?)(\d+)", version).groups()  # type: ignore[union-attr]
     return f"{stem}{int(last) + 1}.dev{distance}+{node}"
+
+
+def commit_day(folder: Path, commit: str = "HEAD") -> date | None:
+    """The day of a commit in its own time zone, None where there is no git or no repository."""
+    from datetime import date
+
+    try:
+        text = _git(folder, "log", "-1", "--format=%cI", "--end-of-options", commit) if _is_in_clone(folder) else b""
+        return date.fromisoformat(text.decode()[:10]) if text else None
+    except (DriftcheckError, ValueError):
+        return None
+
+
+def _is_in_clone(folder: Path) -> bool:
+    return any((parent / ".git").exists() for parent in (folder, *folder.parents))
 
 
 def _commit(folder: Path, ref: str) -> str:

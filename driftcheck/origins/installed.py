@@ -9,6 +9,7 @@ import urllib.parse
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,12 @@ from driftcheck.origins.metadata import Metadata, parse_core_metadata, parse_rec
 from driftcheck.origins.names import normalized
 
 if TYPE_CHECKING:
+    from datetime import date
+
     from driftcheck.origins.settings import Settings
+
+
+EDITABLE = "installed in editable mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +99,11 @@ class InstalledTree(FolderTree):
         self.executable = executable
         self.record_digest = hashlib.sha256(record).hexdigest() if record is not None else None
 
+    @cached_property
+    def committed(self) -> date | None:
+        """The day of the last commit of a project that is installed in editable mode, None for any other."""
+        return super().committed if self.origin == EDITABLE else None
+
 
 def installed_tree(name: str, settings: Settings) -> InstalledTree:
     """The distribution or importable module of that name, as the interpreter in force would find it.
@@ -144,7 +155,7 @@ def _tree(distribution: Distribution, executable: Path) -> InstalledTree:
             heads,
             about,
             executable,
-            origin="installed in editable mode",
+            origin=EDITABLE,
             name=fallback,
             record=distribution.record,
         )

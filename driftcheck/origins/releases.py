@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins.index_settings import IndexSettings
 from driftcheck.origins.names import nearest, normalized, parsed_version, sorted_versions
-from driftcheck.origins.transport import Transport, Unreachable, shown
+from driftcheck.origins.transport import Transport, Unreachable, local_path, shown
 
 if TYPE_CHECKING:
     from packaging.version import Version
@@ -72,7 +72,9 @@ def project_files(transport: Transport, index: str, project: str) -> list[Releas
     for package in page.packages:
         is_wheel = package.package_type == "wheel"
         is_source = package.package_type == "sdist" and package.filename.endswith(_SDIST_SUFFIXES)
-        if package.version is None or not (is_wheel or is_source):
+        # A page from elsewhere has no business naming files of this machine.
+        is_foreign = local_path(package.url) is not None and local_path(index) is None
+        if package.version is None or is_foreign or not (is_wheel or is_source):
             continue
         files.append(
             ReleaseFile(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import urllib.parse
@@ -22,6 +23,7 @@ CONNECTIONS = 6
 _CHUNK = 256 * 1024
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 30.0
+_REPEATS = 1
 
 
 class Unreachable(DriftcheckError):
@@ -72,13 +74,21 @@ class Transport:
             span = _content_range(response)
             if span is None:
                 return None
-            data = b"".join(self._pieces(response, length, url))
-            if len(data) != span[1] - span[0] + 1 or span[1] != span[2] - 1:
+            first, last, whole = span
+            sound = last == whole - 1 and last - first < length
+            data = b"".join(self._pieces(response, length, url)) if sound else b""
+            if len(data) != last - first + 1:
                 raise Unreachable(f"{shown(url)} answered a range of its bytes with other ones; try again")
-            return data, span[2]
+            return data, whole
 
     def range(self, url: str, start: int, stop: int) -> bytes:
-        """The bytes from `start` up to `stop`, exclusive."""
+        """The bytes from `start` up to `stop`, exclusive; an answer that breaks off is asked for again."""
+        for _ in range(_REPEATS):
+            with contextlib.suppress(Unreachable):
+                return self._range(url, start, stop)
+        return self._range(url, start, stop)
+
+    def _range(self, url: str, start: int, stop: int) -> bytes:
         response = self._get(url, {"Range": f"bytes={start}-{stop - 1}", "Accept-Encoding": "identity"})
         with response:
             self._check(response, url)
@@ -134,16 +144,21 @@ class Transport:
                 self._session = self._opened()
         host = urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
         trusted = {host, host.partition(":")[0]} & set(self._settings.trusted_hosts)
+        proxy = self._settings.proxy
         try:
             return self._session.get(
                 url,
                 headers=headers,
                 stream=True,
                 timeout=(_CONNECT_SECONDS, _READ_SECONDS),
+                # Given with the request, both win over the variables that requests reads by itself.
                 verify=False if trusted else self._session.verify,
+                proxies={"http": proxy, "https": proxy} if proxy else None,
             )
         except (requests.RequestException, OSError, ValueError) as error:
-            raise Unreachable(f"cannot reach {shown(url)}: {_reason(error)}; {_advice(error)}") from error
+            way = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)) if not proxy else proxy
+            through = f" through the proxy {without_credentials(way)}" if way else ""
+            raise Unreachable(f"cannot reach {shown(url)}{through}: {_reason(error)}; {_advice(error)}") from error
 
     def _opened(self) -> requests.Session:
         import requests
@@ -167,8 +182,11 @@ class Transport:
             session.verify = self._settings.certificates
         if self._settings.client_certificate:
             session.cert = self._settings.client_certificate
-        if self._settings.proxy:
-            session.proxies = {"http": self._settings.proxy, "https": self._settings.proxy}
+        if self._settings.trusted_hosts:
+            import urllib3
+
+            # The user has said to trust these hosts unseen: saying so at every request helps nobody.
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         return session
 
     def _check(self, response: requests.Response, url: str) -> None:
@@ -232,8 +250,7 @@ def _reason(error: Exception) -> str:
         ("CERTIFICATE_VERIFY_FAILED", "its certificate could not be verified"),
         ("Connection refused", "connection refused"),
         ("Network is unreachable", "the network is unreachable"),
-        ("ProxyError", "the proxy does not answer"),
-        ("proxy", "the proxy does not answer"),
+        ("ProxyError", "the proxy refuses the connection"),
         ("timed out", "timed out"),
     ):
         if known in text:
