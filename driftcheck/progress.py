@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from typing import Literal, Protocol
 
 Unit = Literal["items", "bytes"]
@@ -35,32 +33,3 @@ class _Unwatched:
 
 
 UNWATCHED: Progress = _Unwatched()
-
-
-@contextmanager
-def byte_progress(progress: Progress) -> Iterator[Callable[[str, int, int | None], None]]:
-    """A function to call with what is read, the bytes so far and the bytes in all, each `what` being shown as a task.
-
-    It may be called from any thread; a task ends with its last byte, and all of them where the block is left.
-    """
-    lock = threading.Lock()
-    running: dict[str, tuple[ExitStack, Task, int]] = {}
-
-    def tell(what: str, done: int, total: int | None) -> None:
-        with lock:
-            if what not in running:
-                stack = ExitStack()
-                running[what] = stack, stack.enter_context(progress.task(what, total, unit="bytes")), 0
-            stack, task, before = running[what]
-            task.advance(done - before)
-            running[what] = stack, task, done
-            if done == total:
-                del running[what]
-                stack.close()
-
-    try:
-        yield tell
-    finally:
-        with lock:
-            for stack, _, _ in running.values():
-                stack.close()
