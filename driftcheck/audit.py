@@ -6,7 +6,7 @@ import gc
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -241,8 +241,13 @@ class _Result:
         self.checked[f"{sort} unresolved"] += 1
 
 
-def _found(judged: Iterable[Judged], findings: Findings) -> _Result:
+def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
     result = _Result()
+    findings.failed_imports = {
+        (usage.location.path, usage.module)
+        for usage, verdict in judged
+        if isinstance(usage, ImportUsage) and verdict.status == "broken"
+    }
     for usage, verdict in judged:
         sort = _SORTS[type(usage)]
         if verdict.status == "unresolved":

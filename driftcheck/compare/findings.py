@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.judge import Judge, Verdict
-from driftcheck.compare.relocation import NewHome, Relocation
+from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.sentinel import sentinel_none
 from driftcheck.compare.shift import positional_shift, swallowed_keyword
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity
@@ -37,6 +37,8 @@ class Findings:
         self.relocation = relocation or Relocation(judge.program, None)
         self.program = judge.program
         self.baseline = baseline
+        # (path of a client's file, module whose import fails there).
+        self.failed_imports: set[tuple[str, str]] = set()
 
     def earlier(self, usage: Usage) -> Verdict | None:
         """What the baseline says of the same usage."""
@@ -69,9 +71,9 @@ class Findings:
             message = f"module {usage.module} is not there"
             if missing != usage.module:
                 message += f": {missing} is gone"
-        home = self._home(usage.module, usage.name) if not absent.typing_only else None
-        if home is not None:
-            message += f"; {home.name} is in {home.module}"
+        symbol = usage.module if absent.is_module else verdict.symbol
+        if not absent.typing_only:
+            message += self._homes(usage, whole_statement=absent.is_module)
         if absent.typing_only:
             message += ", except for type checkers"
         if usage.is_typing_only:
@@ -96,16 +98,21 @@ class Findings:
             certainty = Certainty.CERTAIN if drift else Certainty.POSSIBLE
             message += f"; the handler of line {guard.line} hides it"
             return self._finding(
-                usage, kind, severity, certainty, verdict.symbol, message, None, drift, absent, verdict.confirmed_by
+                usage, kind, severity, certainty, symbol, message, None, drift, absent, verdict.confirmed_by
             )
         if guard is not None:
             message += f"; the handler of line {guard.line} turns it into an error of its own"
         return self._finding(
-            usage, kind, severity, certainty, verdict.symbol, message, raises, drift, absent, verdict.confirmed_by
+            usage, kind, severity, certainty, symbol, message, raises, drift, absent, verdict.confirmed_by
         )
 
-    def _home(self, module: str, name: str | None) -> NewHome | None:
-        return self.relocation.home(module, name) if name is not None else None
+    def _homes(self, usage: ImportUsage, *, whole_statement: bool) -> str:
+        """Where the names of an import stand now, in words."""
+        names = [usage.name] if usage.name is not None else []
+        if whole_statement and isinstance(usage.statement, ast.ImportFrom):
+            names = [alias.name for alias in usage.statement.names if alias.name != "*"]
+        homes = [home for name in names if (home := self.relocation.home(usage.module, name)) is not None]
+        return "".join(f"; {home.name} is in {home.module}" for home in homes)
 
     def _loses_more(self, usage: ImportUsage) -> bool:
         return False
@@ -116,6 +123,9 @@ class Findings:
         """The finding for an attribute that is not there, or the reason why it can't be told."""
         absent = verdict.absent
         assert absent is not None
+        if (usage.location.path, f"{absent.owner}.{absent.name}") in self.failed_imports:
+            # The import of that submodule has been reported.
+            return None
         drift = self._drift(usage)
         symbol = verdict.symbol
         earlier = self.earlier(usage)
@@ -224,7 +234,7 @@ class Findings:
                 certainty = Certainty.LIKELY
         if usage.is_type_ignored and severity.rank > Severity.WARNING.rank and not drift:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
-        message = problem.message
+        message = f"{callee.name.removesuffix('.__init__')}(): {problem.message}"
         if guard is not None and not guard.reraises and severity is Severity.ERROR:
             severity, raises = Severity.SILENT, None
             message += f"; the handler of line {guard.line} hides it"

@@ -58,6 +58,9 @@ class Binding:
     function: FunctionDeclaration | None = None
     class_: ClassDeclaration | None = None
 
+    def __repr__(self) -> str:
+        return f"<binding of {self.name} on line {self.line}>"
+
 
 @dataclass(eq=False, slots=True)
 class FunctionDeclaration:
@@ -86,6 +89,9 @@ class FunctionDeclaration:
     def symbol(self) -> str:
         """The canonical dotted path."""
         return f"{self.module.name}.{self.qualified_name}"
+
+    def __repr__(self) -> str:
+        return f"<def {self.symbol}>"
 
     @property
     def is_async(self) -> bool:
@@ -132,6 +138,9 @@ class ClassDeclaration:
         """The canonical dotted path."""
         return f"{self.module.name}.{self.qualified_name}"
 
+    def __repr__(self) -> str:
+        return f"<class {self.symbol}>"
+
     def methods(self) -> Iterator[FunctionDeclaration]:
         """Every function bound in the class body, in order, redefinitions included."""
         for bindings in self.members.values():
@@ -159,6 +168,9 @@ class ModuleDeclaration:
     names: dict[str, list[Binding]] = field(default_factory=dict)
     star_imports: list[StarImport] = field(default_factory=list)
     tree: ast.Module | None = None
+
+    def __repr__(self) -> str:
+        return f"<module {self.name}>"
 
     @property
     def package(self) -> str:

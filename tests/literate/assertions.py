@@ -75,6 +75,9 @@ def qualifier(finding: Finding, name: str) -> str:
     """The text that an assertion compares for one of its qualifiers."""
     if name == "drift":
         return {True: "true", False: "false", None: "none"}[finding.drift]
+    if name == "raises" and finding.raises is not None:
+        # What the exception says is in the report's tests; here its name is enough.
+        return finding.raises.partition(":")[0]
     value: object = getattr(finding, name)
     if isinstance(value, (Severity, Certainty)):
         return str(value.value)
