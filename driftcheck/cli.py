@@ -26,7 +26,7 @@ _AUDIT_NOTES = """\
 CLIENT is a path (the working folder by default), NAME of an installed
 distribution, or NAME==VERSION from the package index, which is neither built
 nor installed. TARGET is vllm (the installed one, the default), vllm==0.16.0,
-vllm==latest, a path to a checkout, or git+FOLDER@REF of a local clone.
+vllm==latest, a path such as ./vllm, or git+FOLDER@REF of a local clone.
 
 examples:
   driftcheck audit                               this folder, installed vllm
