@@ -129,7 +129,7 @@ def probe(
     whole = {name: _module(name, answers["module"].get(name), session) for name in wanted["module"]}
     failures = _failures(found, whole)
     python = session.python or next((cache.python for cache in caches.values() if cache.python), None)
-    return RuntimeSurface(found, whole, failures, _notice(failures, len(found) + len(whole)), python, session.processes)
+    return RuntimeSurface(found, whole, failures, _notice(failures), python, session.processes)
 
 
 def _failures(symbols: Mapping[str, RuntimeSymbol], modules: Mapping[str, RuntimeModule]) -> tuple[RuntimeFailure, ...]:
@@ -140,7 +140,7 @@ def _failures(symbols: Mapping[str, RuntimeSymbol], modules: Mapping[str, Runtim
     return tuple(sorted(present, key=lambda failure: (failure.subject, failure.exception, failure.message)))
 
 
-def _notice(failures: tuple[RuntimeFailure, ...], asked: int) -> str | None:
+def _notice(failures: tuple[RuntimeFailure, ...]) -> str | None:
     if not failures:
         return None
     first = min(failures, key=lambda failure: failure.subject.count("."))

@@ -1,4 +1,4 @@
-"""Environments that hold a real vLLM, made by uv outside the tree from the pins beside this file and kept between runs."""
+"""Environments with a real vLLM, made by uv outside the tree from the pins beside this file and kept between runs."""
 
 from __future__ import annotations
 
