@@ -121,7 +121,7 @@ class GitTree:
         return data
 
     def _running(self) -> subprocess.Popen[bytes]:
-        """The process that hands out objects; a forked child starts its own, for two readers would mix their answers."""
+        """The process that hands out objects; a forked child starts its own: two readers would mix their answers."""
         if self._process is None or self._owner != os.getpid() or self._process.poll() is not None:
             self._process = subprocess.Popen(
                 _command(self._folder, "cat-file", "--batch"),

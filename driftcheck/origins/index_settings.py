@@ -133,7 +133,7 @@ def _uv_indexes(variables: Mapping[str, str]) -> tuple[str | None, list[str]]:
 
 
 def _uv_tables(variables: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The tables of uv's files, the user's before the system's. A client's own files are none of the user's settings."""
+    """The tables of uv's files, the user's before the system's; a client's own files are not the user's settings."""
     given = variables.get("UV_CONFIG_FILE")
     home = Path(os.path.expanduser("~"))
     places = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from driftcheck.origins.metadata import Metadata, parse_core_metadata, parse_rec
 from driftcheck.origins.names import normalized
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
     from datetime import date
 
     from driftcheck.origins.settings import Settings
@@ -65,14 +67,17 @@ class Distribution:
         return tuple((_read(self.information / "top_level.txt") or b"").decode("utf-8", "replace").split())
 
     def heads(self) -> tuple[str, ...]:
-        """The names in the site folder that belong to the distribution: packages, modules and extension modules."""
+        """What in the site folder belongs to the distribution: packages, modules and extension modules.
+
+        Of a namespace package, which several distributions may share, it is the packages below.
+        """
         data = self.record
         if data is not None:
             try:
-                paths = parse_record(data).keys()
+                paths = parse_record(data)
             except ValueError:
-                paths = {}.keys()
-            return tuple(sorted({path.partition("/")[0] for path in paths if _is_module_file(path)}))
+                return ()
+            return tuple(sorted({_owned(path, paths) for path in paths if _is_module_file(path)}))
         there = [name if (self.site / name).is_dir() else f"{name}.py" for name in self.top_level()]
         return tuple(sorted(name for name in there if (self.site / name).exists()))
 
@@ -229,8 +234,18 @@ def _is_importable(place: Path) -> bool:
 
 def _is_module_file(path: str) -> bool:
     """True for what can be imported from the site folder, not for scripts and metadata."""
-    head = path.partition("/")[0]
-    return path.endswith((*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)) and not head.startswith((".", "__editable__"))
+    parts = path.split("/")
+    is_inside = "" not in parts and not parts[0].startswith((".", "__editable__")) and ".." not in parts
+    return is_inside and path.endswith((*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES))
+
+
+def _owned(path: str, paths: Collection[str]) -> str:
+    """The topmost package that holds the file, or the file itself."""
+    for match in re.finditer("/", path):
+        package = path[: match.start()]
+        if f"{package}/__init__.py" in paths or f"{package}/__init__.pyi" in paths:
+            return package
+    return path
 
 
 def _read(file: Path) -> bytes | None:

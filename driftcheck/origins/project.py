@@ -22,7 +22,7 @@ _VERSION = re.compile(
 
 
 def read_project(read: Read) -> Metadata:
-    """Name, version and requirements as far as the project's files state them; a file that can't be parsed is passed over."""
+    """Name, version and requirements as far as the project's files state them; what can't be parsed is passed over."""
     built = _from_core_metadata(read)
     if built.requirements:
         return built

@@ -156,7 +156,7 @@ class Transport:
                 proxies={"http": proxy, "https": proxy} if proxy else None,
             )
         except (requests.RequestException, OSError, ValueError) as error:
-            way = requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url)) if not proxy else proxy
+            way = proxy or requests.utils.select_proxy(url, requests.utils.get_environ_proxies(url))
             through = f" through the proxy {without_credentials(way)}" if way else ""
             raise Unreachable(f"cannot reach {shown(url)}{through}: {_reason(error)}; {_advice(error)}") from error
 
@@ -177,7 +177,7 @@ class Transport:
         if self._settings.certificates:
             if not os.path.exists(self._settings.certificates):
                 raise DriftcheckError(
-                    f"the certificate file {self._settings.certificates} of the pip settings or SSL_CERT_FILE is missing"
+                    f"the certificate file {self._settings.certificates} is missing; mend pip's cert or SSL_CERT_FILE"
                 )
             session.verify = self._settings.certificates
         if self._settings.client_certificate:

@@ -98,7 +98,7 @@ def _information_folder(members: Mapping[str, object], name: str) -> str:
 def _spans(wanted: list[zipfile.ZipInfo], members: list[zipfile.ZipInfo], end: int) -> list[tuple[int, int]]:
     """Where the wanted members lie: each reaches to the next member's header, since headers vary in length."""
     starts = sorted(info.header_offset for info in members)
-    following = dict(zip(starts, starts[1:] + [end], strict=True))
+    following = dict(zip(starts, [*starts[1:], end], strict=True))
     return [(info.header_offset, following[info.header_offset]) for info in wanted]
 
 

@@ -131,8 +131,8 @@ class Handler(BaseHTTPRequestHandler):
         self.server.index.sent += len(body)
         self.wfile.write(body)
 
-    def log_message(self, format: str, *arguments: object) -> None:
-        pass
+    def log_message(self, *arguments: object) -> None:
+        """Keep quiet."""
 
 
 class Server(ThreadingHTTPServer):

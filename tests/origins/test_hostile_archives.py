@@ -121,7 +121,7 @@ def test_lying_record(index: Index, settings: Settings, falsify: Callable[[str],
 
 
 def test_record_that_names_what_another_release_has(index: Index, settings: Settings) -> None:
-    """A hash that the cache knows is believed without reading the member, so the contents are the hash's all the same."""
+    """A member whose hash the cache knows is not read: what the tree gives is what the hash says."""
     index.add("engine", "engine-0.9-py3-none-any.whl", wheel("engine", "0.9", {"engine/__init__.py": "OLD = 1\n"}))
     old = target_tree("engine==0.9", settings=settings)
     honest = wheel("engine", "1.0", {"engine/__init__.py": "OLD = 1\n"})
@@ -173,7 +173,7 @@ def test_truncated_wheel(index: Index, settings: Settings, keep: float) -> None:
 
 
 def test_every_single_damaged_byte_is_survived() -> None:
-    """Whatever byte is wrong, the outcome is a clear refusal, or the true contents, or a member that has lost its name."""
+    """Whatever byte is wrong, the archive is refused, or gives the true contents, or a member has lost its name."""
     data = wheel("engine", "1.0", SOURCES)
     true = hashlib.sha256(b"A = 1\n").hexdigest()
     outcomes = set()

@@ -113,7 +113,7 @@ def test_cached_release_needs_no_heavy_import(index: Index, settings: Settings) 
         "from driftcheck.origins.select import target_tree\n"
         "tree = target_tree('engine==1.0')\n"
         "assert tree.read('engine/core.py') and tree.digest('engine/core.py') and tree.requirements == ()\n"
-        "heavy = {'requests', 'pypi_simple', 'packaging', 'email', 'zipfile', 'tarfile', 'filelock'} & sys.modules.keys()\n"
+        "heavy = {'requests', 'pypi_simple', 'packaging', 'email', 'zipfile', 'filelock'} & sys.modules.keys()\n"
         "sys.exit(f'{heavy} imported' if heavy else 0)\n"
     )
     variables = os.environ | {"DRIFTCHECK_CACHE_DIR": str(settings.cache_folder)}
@@ -146,7 +146,7 @@ def test_damaged_cache_heals_and_offline_says_so(index: Index, settings: Setting
         assert packs
         for pack in packs:
             damage(pack)
-        with pytest.raises(DriftcheckError, match="lost files of engine 1.0, and --offline"):
+        with pytest.raises(DriftcheckError, match="lost files of engine 1\\.0, and --offline"):
             everything(target_tree("engine==1.0", settings=offline))
         healed = target_tree("engine==1.0", settings=settings)
         assert healed.read("engine/core.py") == b"def run(x): ...\n"
@@ -174,7 +174,7 @@ def test_damaged_manifest_is_fetched_again(index: Index, settings: Settings, off
     target_tree("engine==1.0", settings=settings)
     (manifest,) = settings.cache.glob("releases/*/*/*.manifest")
     manifest.write_bytes(damage)
-    with pytest.raises(DriftcheckError, match="engine 1.0 is not in the cache"):
+    with pytest.raises(DriftcheckError, match="engine 1\\.0 is not in the cache"):
         target_tree("engine==1.0", settings=offline)
     assert target_tree("engine==1.0", settings=settings).read("engine/core.py")
 
@@ -332,7 +332,7 @@ def test_tree_survives_pickling(index: Index, settings: Settings) -> None:
 def test_cache_folder_that_cannot_be_made(index: Index, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     index.add("engine", "engine-1.0-py3-none-any.whl", wheel("engine", "1.0", SOURCES))
-    with pytest.raises(DriftcheckError, match="cannot write to the cache folder .*DRIFTCHECK_CACHE_DIR"):
+    with pytest.raises(DriftcheckError, match="name another one with DRIFTCHECK_CACHE_DIR"):
         target_tree("engine==1.0", settings=Settings(cache_folder=tmp_path / "file" / "cache"))
 
 
