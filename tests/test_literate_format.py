@@ -65,8 +65,8 @@ def audit_by_words(client: SourceTree, target: SourceTree, baseline: SourceTree 
                             drift=None if baseline is None else offers(baseline, word),
                         )
                     )
-            for match in re.finditer(r"\bguess\((\w+)\)", line):
-                unresolved.append(Unresolved(path, number, f"{match.group(1)} has no type"))
+            guesses = re.findall(r"\bguess\((\w+)\)", line)
+            unresolved += [Unresolved(path, number, f"{word} has no type") for word in guesses]
     files = len(client.paths)
     return Report(
         client=ClientSummary(client.name, client.version, client.origin, files, files),
@@ -226,10 +226,10 @@ class TestAssertions:
         assert expected == ['2 [unknown-argument] "b"']
 
     def test_several_on_one_line(self) -> None:
-        code = 'a()  # finding: [unknown-argument] "x" drift=true # finding: [missing-argument] "y" # unresolved: why not\n'
+        code = 'a()  # finding: [unknown-argument] "x" drift=true # finding: [missing-argument] "y" # unresolved: z\n'
         assert self.read(code) == (
             "a()\n",
-            ['1 [unknown-argument] "x" drift=true', '1 [missing-argument] "y"', "1 unresolved: why not"],
+            ['1 [unknown-argument] "x" drift=true', '1 [missing-argument] "y"', "1 unresolved: z"],
         )
 
     def test_alone_on_their_line_they_speak_for_the_next(self) -> None:
@@ -336,6 +336,20 @@ class TestChecks:
             "got       call: a has no type",
         )
 
+    def test_one_assertion_speaks_for_all_usages_of_a_line_with_the_reason(self) -> None:
+        assert problems_of(app("guess(a); guess(b)  # unresolved: no type")) == ()
+        (problem,) = problems_of(app("guess(a); guess(b)  # unresolved: a has"))
+        assert problem.details[1] == "got       call: b has no type"
+
+    def test_there_is_no_drift_without_a_baseline(self) -> None:
+        def claim(report: Report) -> Report:
+            return replace(report, findings=tuple(replace(each, drift=True) for each in report.findings))
+
+        body = "```toml\nbaseline = false\n```\n" + app('use(odd)  # finding: [unresolved-symbol] "odd"')
+        assert problems_of(body) == ()
+        (problem,) = problems_of(body, audit=changed(claim))
+        assert problem.summary == "app.py:1: drift is True without a baseline"
+
     def test_the_client_must_fit_its_baseline(self) -> None:
         body = app('use(odd)  # finding: [unresolved-symbol] "odd" drift=false')
         (problem,) = problems_of(body)
@@ -386,7 +400,6 @@ class TestChecks:
         ("code", "change", "summary"),
         [
             ("use(old)\nuse(old)", lambda findings: findings[::-1], "not sorted"),
-            ("use(old)", lambda findings: [replace(findings[0], drift=None)], "drift is None with a baseline"),
             (
                 "use(old)",
                 lambda findings: [replace(findings[0], certainty=Certainty.POSSIBLE)],

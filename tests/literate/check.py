@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import ast
 import difflib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
 
-from driftcheck.model import Certainty, Finding, Report, Severity, Unresolved
+from driftcheck.model import Certainty, Finding, Report, Severity
 from driftcheck.tree import MemoryTree, SourceTree
-from tests.literate.assertions import (
-    ClientFile,
-    ExpectedFinding,
-    ExpectedUnresolved,
-    qualifier,
-    read_client_file,
-)
+from tests.literate.assertions import ClientFile, ExpectedFinding, qualifier, read_client_file
 from tests.literate.document import BASELINE, BOTH, TARGET, Case, CaseSyntaxError
 
 Audit = Callable[[SourceTree, SourceTree, "SourceTree | None"], Report]
@@ -101,7 +94,7 @@ def _unparsable(case: Case, client: _Client) -> Iterator[Problem]:
 
 def _compare_findings(client: _Client, report: Report) -> Iterator[Problem]:
     expected = [finding for file in client.files.values() for finding in file.findings]
-    missing, unasserted = _match(expected, report.findings, ExpectedFinding.matches)
+    missing, unasserted = _match(expected, report.findings)
     lines = {(each.path, each.line) for each in missing}
     lines |= {(each.location.path, each.location.line) for each in unasserted}
     for path, line in sorted(lines):
@@ -122,11 +115,14 @@ def _compare_findings(client: _Client, report: Report) -> Iterator[Problem]:
 
 
 def _compare_unresolved(client: _Client, report: Report) -> Iterator[Problem]:
+    """One assertion speaks for every usage of its line that has the reason: `a.b()` is an attribute and a call."""
     expected = [each for file in client.files.values() for each in file.unresolved]
     if not expected and not client.case.settings.unresolved:
         return
-    missing, unasserted = _match(expected, report.unresolved, ExpectedUnresolved.matches)
-    for each in missing:
+    unasserted = [other for other in report.unresolved if not any(each.matches(other) for each in expected)]
+    for each in expected:
+        if any(each.matches(other) for other in report.unresolved):
+            continue
         on_line = [other for other in unasserted if (other.path, other.line) == (each.path, each.line)]
         got = tuple(f"got       {other.usage}: {other.reason}" for other in on_line)
         yield Problem(
@@ -163,9 +159,8 @@ def _check_report(client: _Client, report: Report) -> Iterator[Problem]:
         place = f"{finding.location.path}:{finding.location.line}"
         if not client.source(finding.location.path, finding.location.line):
             yield Problem(where, f"{place}: a finding stands on a line that the client does not have")
-        if (finding.drift is not None) != has_baseline:
-            with_or_without = "with" if has_baseline else "without"
-            yield Problem(where, f"{place}: drift is {finding.drift} {with_or_without} a baseline")
+        if finding.drift is not None and not has_baseline:
+            yield Problem(where, f"{place}: drift is {finding.drift} without a baseline")
         if finding.certainty is Certainty.POSSIBLE and finding.severity.rank > Severity.WARNING.rank:
             yield Problem(where, f"{place}: what is only possible is at most a warning", (_describe(finding, ()),))
 
@@ -213,27 +208,15 @@ def _describe(finding: Finding, qualifiers: Iterable[str]) -> str:
     return f'[{finding.kind.value}] "{finding.message}" {" ".join(shown)}'
 
 
-class _Comparable(Protocol):
-    """What can be expected of a report."""
-
-    @property
-    def line(self) -> int: ...
-
-
-ExpectedT = TypeVar("ExpectedT", bound=_Comparable)
-ActualT = TypeVar("ActualT", Finding, Unresolved)
-
-
 def _match(
-    expected: list[ExpectedT], actual: Iterable[ActualT], matches: Callable[[ExpectedT, ActualT], bool]
-) -> tuple[list[ExpectedT], list[ActualT]]:
+    expected: Sequence[ExpectedFinding], actual: Sequence[Finding]
+) -> tuple[list[ExpectedFinding], list[Finding]]:
     """Pairs the two sides one to one, as many as can be; gives what is left of either."""
-    actual = list(actual)
     partner: dict[int, int] = {}
 
     def place(index: int, tried: set[int]) -> bool:
-        for candidate, value in enumerate(actual):
-            if candidate not in tried and matches(expected[index], value):
+        for candidate, finding in enumerate(actual):
+            if candidate not in tried and expected[index].matches(finding):
                 tried.add(candidate)
                 if candidate not in partner or place(partner[candidate], tried):
                     partner[candidate] = index
@@ -241,4 +224,4 @@ def _match(
         return False
 
     missing = [each for index, each in enumerate(expected) if not place(index, set())]
-    return missing, [value for candidate, value in enumerate(actual) if candidate not in partner]
+    return missing, [finding for candidate, finding in enumerate(actual) if candidate not in partner]
