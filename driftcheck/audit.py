@@ -25,6 +25,7 @@ from driftcheck.usage.collector import Collector
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Usage
 
 DEFAULT_TARGET = "vllm"
+_MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\(\s*)\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
 Lines = dict[str, list[str]]
 
 
@@ -137,19 +138,23 @@ class _Audit:
         self.files = ClientFiles(client, target)
         self.skipped: list[Skipped] = []
         self.earlier: Program | None = None
+        self.extensions: set[tuple[str, str]] = set()
         self.modules = self.files.modules(self.skipped)
 
     def report(self, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
         """The whole audit in order."""
         verdicts = self._baseline_verdicts()
         program = Program(self.target, self.client, shared=self.files.shared)
+        program.replaced_modules = self.files.replaced_modules
         judge = Judge(program)
         judged = list(self._judged(program, judge))
         if self._is_own_baseline():
             verdicts = {key_of(usage): verdict for usage, verdict in judged}
         if runtime is not None:
             judged = _asked(judged, runtime, notices)
-        result = _found(judged, Findings(judge, verdicts, Relocation(program, self.earlier)))
+        questions = Findings(judge, verdicts, Relocation(program, self.earlier))
+        questions.extensions = self.extensions
+        result = _found(judged, questions)
         findings = sorted(
             {_completed(finding, self.files.lines): None for finding in result.findings},
             key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
@@ -186,6 +191,7 @@ class _Audit:
         if self.baseline is None or self._is_own_baseline():
             return None
         program = self.earlier = Program(self.baseline, self.client, shared=self.files.shared)
+        program.replaced_modules = self.files.replaced_modules
         return {key_of(usage): verdict for usage, verdict in self._judged(program, Judge(program))}
 
     def _judged(self, program: Program, judge: Judge) -> Iterator[Judged]:
@@ -194,6 +200,8 @@ class _Audit:
             usages: list[Usage] = []
             Collector(program, module, usages.append, judge.concerns).collect()
             for usage in usages:
+                if isinstance(usage, AttributeUsage) and usage.is_stored:
+                    self.extensions.update(judge.extended(usage))
                 verdict = _verdict(judge, usage)
                 if verdict is not None:
                     yield usage, verdict
@@ -250,6 +258,9 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
     }
     for usage, verdict in judged:
         sort = _SORTS[type(usage)]
+        if isinstance(usage, AttributeUsage) and usage.is_called and verdict.status != "broken":
+            # What is called counts once, as a call.
+            continue
         if verdict.status == "unresolved":
             result.leave(usage, sort, verdict.reason)
             continue
@@ -280,6 +291,7 @@ class ClientFiles:
         self.target_names = ModuleIndex(target).top_level
         self.shared: dict[str, ModuleDeclaration] = {}
         self.lines: Lines = {}
+        self.replaced_modules: set[str] = set()
         self.count = len(self.index.sources)
 
     def modules(self, skipped: list[Skipped]) -> list[ModuleDeclaration]:
@@ -300,6 +312,7 @@ class ClientFiles:
                 skipped.append(Skipped(path, str(error)))
                 continue
             self.shared[name] = module
+            self.replaced_modules.update(match.group(1) for match in _MODULES_PUT_IN_PLACE.finditer(module.text))
             self.lines[path] = module.lines
             chosen.append(module)
         return chosen

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from driftcheck.compare.bind import bind
 from driftcheck.compare.judge import Verdict
-from driftcheck.surface.declarations import ClassDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
 from driftcheck.surface.runtime import RuntimeSymbol
 from driftcheck.surface.signatures import Callee
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Usage
@@ -32,7 +32,7 @@ def runtime_name(usage: Usage, verdict: Verdict) -> str | None:
 
 def _callee_name(callee: Callee) -> str | None:
     declaration = callee.declaration
-    if "<locals>" in declaration.qualified_name:
+    if isinstance(declaration, ModuleDeclaration) or "<locals>" in declaration.qualified_name:
         return None
     if callee.called is not None:
         return f"{callee.called.module.name}:{callee.called.qualified_name}"

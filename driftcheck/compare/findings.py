@@ -6,14 +6,15 @@ import ast
 from dataclasses import dataclass
 
 from driftcheck.compare.bind import BindingProblem
+from driftcheck.compare.counterparts import counterparts
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.sentinel import sentinel_none
 from driftcheck.compare.shift import positional_shift, swallowed_keyword
-from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity
+from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, ParameterKind, Severity, Signature
 from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS
 from driftcheck.surface.signatures import Callee
-from driftcheck.surface.types import Absent, Class, Instance, Module, Super, members_of
+from driftcheck.surface.types import Absent, Class, Instance, Module, Super, Type, members_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, Guard, ImportUsage, Usage
 
 _TYPE_ERRORS = frozenset(("TypeError", "Exception", "BaseException"))
@@ -39,6 +40,8 @@ class Findings:
         self.baseline = baseline
         # (path of a client's file, module whose import fails there).
         self.failed_imports: set[tuple[str, str]] = set()
+        # What the client itself puts on the target's classes and modules: (owner, name).
+        self.extensions: set[tuple[str, str]] = set()
 
     def earlier(self, usage: Usage) -> Verdict | None:
         """What the baseline says of the same usage."""
@@ -126,6 +129,8 @@ class Findings:
         if (usage.location.path, f"{absent.owner}.{absent.name}") in self.failed_imports:
             # The import of that submodule has been reported.
             return None
+        if self._is_extended(usage.receiver, absent):
+            return "attribute that the client adds"
         drift = self._drift(usage)
         symbol = verdict.symbol
         earlier = self.earlier(usage)
@@ -143,6 +148,8 @@ class Findings:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         guard = _guard(usage.guards, ATTRIBUTE_ERRORS)
         name, raises = _attribute_error(receiver, usage.name)
+        if usage.is_protocol:
+            raises = f"TypeError: '{name}' object does not support {usage.name}"
         message = f"{name} has no attribute {usage.name}"
         if absent.typing_only:
             message += ", except for type checkers"
@@ -178,6 +185,18 @@ class Findings:
             verdict.confirmed_by,
         )
 
+    def _is_extended(self, receiver: Type, absent: Absent) -> bool:
+        """True where the client stores that attribute on the module, the class or a base."""
+        if (absent.owner, absent.name) in self.extensions:
+            return True
+        for member in members_of(receiver):
+            class_ = member.class_ if isinstance(member, Instance | Super) else member
+            if isinstance(class_, Class):
+                for base in self.program.classes.linearize(class_.declaration):
+                    if isinstance(base, Class) and (base.declaration.symbol, absent.name) in self.extensions:
+                        return True
+        return False
+
     def _doubt(self, receiver: object, name: str) -> str:
         """Why an instance may have the attribute although its declared class has not."""
         class_ = receiver.class_ if isinstance(receiver, Instance | Super) else receiver
@@ -204,6 +223,8 @@ class Findings:
         if not problems and before is not None and earlier is not None and earlier.status == "fits":
             for question in (positional_shift, swallowed_keyword, sentinel_none):
                 problems += question(before, callee.signature, verdict.arguments)
+        if before is not None:
+            problems = _without_consequences(problems, before, callee)
         findings: list[Finding] = []
         for problem in problems:
             findings.append(self._call_finding(usage, verdict, callee, problem, earlier, drift, guard))
@@ -234,12 +255,12 @@ class Findings:
                 certainty = Certainty.LIKELY
         if usage.is_type_ignored and severity.rank > Severity.WARNING.rank and not drift:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
-        message = f"{callee.name.removesuffix('.__init__')}(): {problem.message}"
+        before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
+        message = f"{callee.name.removesuffix('.__init__')}(): {problem.message}{_keyword_only(problem, before, callee)}"
         if guard is not None and not guard.reraises and severity is Severity.ERROR:
             severity, raises = Severity.SILENT, None
             message += f"; the handler of line {guard.line} hides it"
         location = problem.argument.location if problem.argument and problem.argument.location else usage.location
-        before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
         evidence = Evidence(
             callee.path,
             callee.line,
@@ -319,6 +340,32 @@ class Findings:
         return module.path, 1
 
 
+def _without_consequences(problems: list[BindingProblem], before: Signature, callee: Callee) -> list[BindingProblem]:
+    """The problems without the missing argument that an unknown one has merely been renamed to."""
+    renamed = counterparts(before, callee.signature)
+    unknown = [problem.parameter for problem in problems if problem.kind is Kind.UNKNOWN_ARGUMENT]
+    successors = {renamed[name] for name in unknown if name is not None and name in renamed}
+    return [
+        problem
+        for problem in problems
+        if not (problem.kind is Kind.MISSING_ARGUMENT and problem.parameter in successors)
+    ]
+
+
+def _keyword_only(problem: BindingProblem, before: Signature | None, callee: Callee) -> str:
+    """Which parameters take no position any more, in words, for a call with too many positional arguments."""
+    if problem.kind is not Kind.TOO_MANY_POSITIONAL_ARGUMENTS or before is None:
+        return ""
+    names = [
+        f"'{parameter.name}'"
+        for parameter in callee.signature.parameters
+        if parameter.kind is ParameterKind.KEYWORD_ONLY
+        and (old := before.parameter(parameter.name)) is not None
+        and old.kind is ParameterKind.POSITIONAL_OR_KEYWORD
+    ]
+    return f"; {', '.join(names)} can only be given by keyword" if names else ""
+
+
 def key_of(usage: Usage) -> tuple[object, ...]:
     """What identifies a usage in the client, whichever release it is held against."""
     place = usage.location
@@ -355,7 +402,7 @@ def _attribute_error(receiver: object, name: str) -> tuple[str, str]:
 def _attribute_location(usage: AttributeUsage) -> Location:
     """The place of the attribute's name alone, which is on the last line of a chain."""
     place = usage.location
-    if usage.is_probed or not isinstance(usage.node, ast.Attribute):
+    if usage.is_probed or usage.is_protocol:
         return place
     return Location(
         place.path, place.end_line, max(1, place.end_column - len(usage.name)), place.end_line, place.end_column

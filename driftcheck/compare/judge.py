@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from driftcheck.compare.bind import BindingProblem, bind
 from driftcheck.model import Argument, Arguments
-from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
 from driftcheck.surface.types import (
@@ -19,6 +19,7 @@ from driftcheck.surface.types import (
     External,
     Function,
     Instance,
+    Lambda,
     Module,
     Partial,
     Super,
@@ -87,6 +88,8 @@ class Judge:
             return self.target_base(type_.class_) is not None
         if isinstance(type_, Partial):
             return self.concerns(type_.function)
+        if isinstance(type_, Lambda):
+            return self.program.is_target(type_.module.name)
         if isinstance(type_, TypeVariable):
             return type_.bound is not None and self.concerns(type_.bound)
         return False
@@ -108,7 +111,7 @@ class Judge:
         for member in members_of(usage.result):
             if isinstance(member, Absent):
                 return Verdict("broken", path, absent=member)
-            if isinstance(member, Unknown):
+            if isinstance(member, Unknown) and not _is_there(member):
                 return Verdict("unresolved", path, member.reason)
         return Verdict("fits", path)
 
@@ -119,6 +122,8 @@ class Judge:
         receivers = [member for member in members_of(usage.receiver) if member != NONE]
         concerned = [member for member in receivers if self._concerns(member)]
         if not concerned or usage.is_stored:
+            return None
+        if usage.is_protocol and not any(isinstance(member, Instance) for member in concerned):
             return None
         results = members_of(usage.result)
         absent = next((result for result in results if isinstance(result, Absent)), None)
@@ -133,6 +138,16 @@ class Judge:
         owner = self._absent_owner(concerned[0], absent)
         certain = all(_is_certain(member) for member in concerned)
         return Verdict("broken", f"{owner}.{usage.name}", absent=absent, is_certain=certain)
+
+    def extended(self, usage: AttributeUsage) -> list[tuple[str, str]]:
+        """The classes and modules of the target that a store puts an attribute on, as (owner, name)."""
+        owners: list[tuple[str, str]] = []
+        for member in members_of(usage.receiver):
+            if isinstance(member, Module) and self.program.is_target(member.name):
+                owners.append((member.name, usage.name))
+            elif isinstance(member, Class) and self.program.is_target(member.declaration.module.name):
+                owners.append((member.declaration.symbol, usage.name))
+        return owners
 
     def _attribute_symbol(self, receiver: Type, name: str) -> str:
         class_ = receiver.class_ if isinstance(receiver, Instance) else receiver
@@ -193,11 +208,17 @@ class Judge:
         found = self.signatures.callee(callee)
         if isinstance(found, Unknown):
             return Verdict("unresolved", "", found.reason)
-        if not self.program.is_target(found.symbol) and not isinstance(found.declaration, FunctionDeclaration):
-            return None
-        if not self.program.is_target(found.declaration.module.name):
+        home = found.declaration if isinstance(found.declaration, ModuleDeclaration) else found.declaration.module
+        if not self.program.is_target(home.name):
             # The client's own override or constructor answers: no affair of the target's.
             return None
+        if not self.program.is_target(found.symbol):
+            # A class of the client's that inherits its constructor.
+            inherited = found.declaration
+            if isinstance(inherited, FunctionDeclaration):
+                found = replace(found, symbol=inherited.symbol)
+            elif isinstance(inherited, ClassDeclaration):
+                found = replace(found, symbol=f"{inherited.symbol}.__init__")
         arguments = self.arguments(usage)
         if partial is not None:
             arguments = _joined(arguments_of(partial.call), arguments)
@@ -220,7 +241,7 @@ class Judge:
         if not usage.node.args or usage.first is None or not self.concerns(usage.first):
             return None
         found = self.signatures.callee(usage.first)
-        if isinstance(found, Unknown) or not self.program.is_target(found.declaration.module.name):
+        if isinstance(found, Unknown) or not self.program.is_target(found.symbol):
             return None
         given = arguments_of(usage.node, locate=usage.locate)
         # What is still to come is unknown, so only what no later argument can mend counts.
@@ -252,6 +273,11 @@ def _joined(first: Arguments, then: Arguments) -> Arguments:
     given = {argument.keyword for argument in then.keywords}
     kept = tuple(argument for argument in first.keywords if argument.keyword not in given or argument.keyword is None)
     return Arguments((*first.positional[1:], *then.positional), (*kept, *then.keywords))
+
+
+def _is_there(unknown: Unknown) -> bool:
+    """True where only the type of a name is unknown, not whether there is such a name."""
+    return not unknown.reason.startswith(("module ", "star import", "compiled or generated", "name that a function"))
 
 
 def _is_certain(receiver: Type) -> bool:

@@ -365,6 +365,26 @@ class Calls:
                     return False
         return True
 
+    def replacement(self, decorator: FunctionDeclaration, is_called: bool) -> FunctionDeclaration | None:
+        """The function inside a decorator that takes the place of what is decorated, with a signature of its own."""
+        inner = self._returned_function(decorator)
+        if inner is not None and is_called:
+            inner = self._returned_function(inner)
+        if inner is None or (inner.node.args.vararg is not None and inner.node.args.kwarg is not None):
+            return None
+        decorators = [node.func if isinstance(node, ast.Call) else node for node in inner.node.decorator_list]
+        names = [node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in decorators]
+        return inner if all(name == "wraps" for name in names) else None
+
+    def _returned_function(self, function: FunctionDeclaration) -> FunctionDeclaration | None:
+        from driftcheck.surface.inference import own_nodes
+
+        returns = [node for node in own_nodes(function.body) if isinstance(node, ast.Return)]
+        if len(returns) != 1 or not isinstance(returns[0].value, ast.Name):
+            return None
+        bindings = self.program.function_scope(function).locals.get(returns[0].value.id, [])
+        return bindings[0].function if len(bindings) == 1 else None
+
     def _wraps(self, function: FunctionDeclaration) -> bool:
         for node in function.node.decorator_list:
             called = node.func if isinstance(node, ast.Call) else node

@@ -36,6 +36,8 @@ Base = Class | External | Unknown
 
 # Bases of the standard library that give names to subclasses but no unknown attributes.
 _GENERIC = frozenset(("typing.Generic", "typing.Protocol", "typing_extensions.Protocol", "typing_extensions.Generic"))
+# Names of `typing` that are no classes, though what derives from them is known.
+_SPECIAL = _GENERIC | {"typing.NamedTuple", "typing.TypedDict", "typing_extensions.TypedDict", "typing_extensions.NamedTuple"}
 _PROPERTIES = frozenset(
     ("property", "cached_property", "abstractproperty", "cachedproperty", "lazy_property", "getter")
 )
@@ -75,7 +77,7 @@ class Classes:
         self._attributes: dict[tuple[Class, str, bool], Type] = {}
         self._looking: set[tuple[ClassDeclaration, str, bool]] = set()
         self._decorated: dict[ClassDeclaration, Type] = {}
-        self._open: dict[ClassDeclaration, str] = {}
+        self._open: dict[tuple[ClassDeclaration, bool], str] = {}
         # What the client adds to classes at run time: (class symbol, attribute).
         self.extensions: set[tuple[str, str]] = set()
 
@@ -183,24 +185,25 @@ class Classes:
         """The dotted paths of the outside classes that a class derives from."""
         return [base.path for base in self.linearize(class_) if isinstance(base, External)]
 
-    def openness(self, class_: ClassDeclaration) -> str:
-        """Why a class may have attributes that cannot be seen; "" where it has none."""
-        found = self._open.get(class_)
+    def openness(self, class_: ClassDeclaration, *, on_instance: bool = True) -> str:
+        """Why a class, or an instance of it, may have attributes that cannot be seen; "" where neither can."""
+        key = (class_, on_instance)
+        found = self._open.get(key)
         if found is None:
-            found = self._open[class_] = self._openness(class_)
+            found = self._open[key] = self._openness(class_, on_instance=on_instance)
         return found
 
-    def _openness(self, class_: ClassDeclaration) -> str:
+    def _openness(self, class_: ClassDeclaration, *, on_instance: bool) -> str:
         for base in self.linearize(class_):
             if isinstance(base, Unknown):
                 return base.reason
             if isinstance(base, External):
-                if known_class(base.path) is None and base.path not in _GENERIC:
+                if known_class(base.path) is None and base.path not in _SPECIAL:
                     return f"base {base.path} is outside the target"
                 continue
             declaration = base.declaration
             for name in ("__getattr__", "__getattribute__"):
-                if name in declaration.members:
+                if on_instance and name in declaration.members:
                     return f"{declaration.name}.{name}"
             if any(keyword.arg == "metaclass" for keyword in declaration.node.keywords):
                 scope = self.program.scope_of_class(declaration)
@@ -214,7 +217,7 @@ class Classes:
             if opaque:
                 return f"class decorator {opaque}"
             text = "\n".join(declaration.module.lines[declaration.line - 1 : declaration.node.end_lineno])
-            if _DYNAMIC_SELF.search(text):
+            if on_instance and _DYNAMIC_SELF.search(text):
                 return f"{declaration.name} stores attributes by computed names"
         return ""
 
@@ -397,18 +400,18 @@ class Classes:
         if hidden is not None:
             return hidden
         if not on_instance:
-            if hasattr(type, name):
+            if hasattr(type, name) or (name == "__members__" and self.is_enum(class_.declaration)):
                 return Unknown(f"type.{name}")
             if any(True for m in self.members(class_, name) if isinstance(m, Member) and m.stores):
                 return Unknown("instance attribute read from the class")
         if name in self._slots(class_):
             return Unknown("slot")
-        if hasattr(object, name):
+        if hasattr(object, name) or name in _MADE_BY_LIBRARIES:
             return Unknown(f"object.{name}")
         for base in self.mro(class_):
             if isinstance(base, Class) and (base.declaration.symbol, name) in self.extensions:
                 return Unknown("attribute that the client adds")
-        reason = self.openness(class_.declaration)
+        reason = self.openness(class_.declaration, on_instance=on_instance)
         if reason:
             return Unknown(reason)
         return Absent(class_.declaration.symbol, name)
@@ -517,6 +520,12 @@ class Classes:
         return None
 
 
+# What dataclasses, structs and models put on their classes.
+_MADE_BY_LIBRARIES = frozenset(
+    ("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__struct_fields__", "__struct_config__",
+     "__attrs_attrs__", "__annotations__", "__slots__", "__weakref__", "__abstractmethods__", "__orig_bases__",
+     "__parameters__", "__orig_class__", "__total__", "__required_keys__", "__optional_keys__", "__replace__")
+)  # fmt: skip
 _ENUMS = frozenset(("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"))
 
 
@@ -590,16 +599,16 @@ def known_class(path: str) -> type | None:
 
 def external_attribute(path: str, name: str) -> Type | None:
     """What an outside base gives under a name; None where it surely gives nothing."""
-    if path in _GENERIC or path in ("typing.NamedTuple", "typing.TypedDict", "typing_extensions.TypedDict"):
-        if "NamedTuple" in path and name in ("_asdict", "_replace", "_make", "_fields", "_field_defaults"):
-            return Unknown("NamedTuple")
-        if "TypedDict" in path and (hasattr(dict, name)):
-            return External(f"builtins.dict.{name}")
-        return None
+    if path in _SPECIAL:
+        if path.endswith("NamedTuple"):
+            if name in ("_asdict", "_replace", "_make", "_fields", "_field_defaults"):
+                return Unknown("NamedTuple")
+            return External(f"builtins.tuple.{name}") if hasattr(tuple, name) else None
+        return External(f"builtins.dict.{name}") if "TypedDict" in path and hasattr(dict, name) else None
     known = known_class(path)
     if known is None:
         return Unknown(f"base {path} is outside the target")
-    if hasattr(known, name) and not (name in ("__init__", "__new__") and known is object):
+    if any(name in vars(base) for base in known.__mro__) and not (name in ("__init__", "__new__") and known is object):
         return External(f"{path}.{name}")
     return None
 

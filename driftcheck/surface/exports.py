@@ -40,8 +40,9 @@ class ModuleGetattr:
         self.blocks: dict[str, list[ast.stmt]] = {}
         self.deprecated: dict[str, DeprecatedName] = {}
         self.closed = True
+        refusing = [s for s in function.body if isinstance(s, ast.If) and self._refused(s) is not None]
         self._read(function.body)
-        if not self._ends_in_error(function.body):
+        if not refusing and not self._ends_in_error(function.body):
             self.closed = False
 
     def lookup(self, name: str) -> Type:
@@ -97,6 +98,10 @@ class ModuleGetattr:
     def _read(self, statements: list[ast.stmt]) -> None:
         for statement in statements:
             if isinstance(statement, ast.If):
+                refused = self._refused(statement)
+                if refused is not None:
+                    self.names.update(refused)
+                    return
                 names = self._tested(statement.test)
                 if names is not None:
                     for name, value in names.items():
@@ -113,6 +118,15 @@ class ModuleGetattr:
                     self.closed = False
             elif isinstance(statement, ast.Try):
                 self._read(statement.body)
+
+    def _refused(self, statement: ast.If) -> dict[str, ast.expr | None] | None:
+        """The table of `if name not in TABLE: raise …`, after which every name that is left has an answer."""
+        test = statement.test
+        if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.NotIn):
+            return None
+        if not self._is_parameter(test.left) or not self._ends_in_error(statement.body):
+            return None
+        return self._table(test.comparators[0])
 
     def _tested(self, test: ast.expr) -> dict[str, ast.expr | None] | None:
         """The names for which a test holds, with the table's values; None where the test is about something else."""

@@ -52,6 +52,8 @@ class Facts:
 
     def truth(self, test: ast.expr, scope: Scope, *, typing: bool = False) -> bool | None:
         """Whether a condition holds; None where no fact decides it. `typing` evaluates as a type checker would."""
+        if isinstance(test, ast.Constant):
+            return bool(test.value)
         if isinstance(test, ast.Name) and test.id == "TYPE_CHECKING":
             return typing
         if isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING":

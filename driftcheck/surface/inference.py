@@ -45,7 +45,7 @@ _TRANSPARENT = frozenset(
      "typing_extensions.final", "typing_extensions.override", "typing.override", "typing_extensions.overload",
      "typing_extensions.deprecated", "warnings.deprecated", "abc.abstractmethod", "builtins.staticmethod",
      "builtins.classmethod", "functools.wraps", "typing.runtime_checkable", "functools.update_wrapper",
-     "torch.no_grad", "torch.inference_mode", "torch.jit.ignore", "torch.jit.unused", "torch.compiler.disable",
+     "functools.singledispatch", "functools.singledispatchmethod", "torch.no_grad", "torch.inference_mode", "torch.jit.ignore", "torch.jit.unused", "torch.compiler.disable",
      "torch.enable_grad", "torch.jit.export", "atexit.register", "abc.abstractclassmethod", "abc.abstractstaticmethod",
      "contextlib.suppress", "functools.cached_property", "builtins.property", "abc.abstractproperty")
 )  # fmt: skip
@@ -236,7 +236,7 @@ class Inference:
         return self.infer(node.value, scope)
 
     def _lambda(self, node: ast.Lambda, scope: Scope) -> Type:
-        return Lambda(node)
+        return Lambda(node, scope.module)
 
     def _text(self, node: ast.JoinedStr, scope: Scope) -> Type:
         return builtin("str")
@@ -474,10 +474,13 @@ class Inference:
                 if type_.path in _TRANSPARENT or type_.path.rpartition(".")[2].endswith("property"):
                     continue
                 return Unknown(f"decorator {type_.path}")
-            if isinstance(type_, Function) and self.calls.keeps_signature(
-                type_.declaration, isinstance(node, ast.Call)
-            ):
-                continue
+            if isinstance(type_, Function):
+                if self.calls.keeps_signature(type_.declaration, isinstance(node, ast.Call)):
+                    continue
+                replacement = self.calls.replacement(type_.declaration, isinstance(node, ast.Call))
+                if replacement is not None and function.owner is None:
+                    function = replacement
+                    continue
             if isinstance(type_, Class) and function.owner is not None and type_.declaration.name.endswith("property"):
                 continue
             return Unknown(f"decorator {ast.unparse(called)}")

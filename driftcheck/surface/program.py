@@ -37,6 +37,7 @@ _MODULE_ATTRIBUTES = frozenset(
     ("__name__", "__file__", "__doc__", "__dict__", "__path__", "__package__", "__spec__", "__loader__", "__all__",
      "__annotations__", "__builtins__", "__cached__", "__class__", "__getattribute__", "__dir__")
 )  # fmt: skip
+_CYCLIC = Unknown("cyclic definition")
 IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
 ATTRIBUTE_ERRORS = frozenset(("AttributeError", "Exception", "BaseException"))
 
@@ -62,6 +63,8 @@ class Program:
         self._indexes = [index for index in (self.client_index, self.target_index) if index is not None]
         self._indexes += [ModuleIndex(tree) for tree in others]
         self.unreadable: dict[str, str] = {}
+        # Modules that the client itself writes into sys.modules.
+        self.replaced_modules: set[str] = set()
         # The client's modules are the same whichever release they are held against.
         self._modules: dict[str, ModuleDeclaration | None] = dict(shared) if shared is not None else {}
         self._stores: dict[str, bool] = {}
@@ -134,6 +137,8 @@ class Program:
         """What `import name` gives."""
         if self.has_module(name):
             return Module(name)
+        if name in self.replaced_modules:
+            return Unknown("module that the client puts in place")
         if self.is_inside(name):
             if _GENERATED.search(name):
                 return Unknown("compiled or generated module")
@@ -149,7 +154,7 @@ class Program:
         module = self.module(name)
         if module is not None:
             found = self.lookup(module, attribute, typing=typing)
-            if not isinstance(found, Absent):
+            if not isinstance(found, Absent) and found != _CYCLIC:
                 return found
         index = self._index_of(name)
         submodule = f"{name}.{attribute}"
@@ -167,6 +172,7 @@ class Program:
             if attribute in _MODULE_ATTRIBUTES:
                 return builtin("str")
             return Absent(name, attribute)
+        # `from . import submodule` in the package itself asks for the name that it is about to bind.
         return found
 
     # Names of a module
@@ -178,7 +184,7 @@ class Program:
         if found is not None:
             return found
         if key in self._resolving:
-            return Unknown("cyclic definition")
+            return _CYCLIC
         self._resolving.add(key)
         try:
             found = self._lookup(module, name, typing)
@@ -232,7 +238,9 @@ class Program:
             if not isinstance(found, Absent):
                 return found
         if _DYNAMIC_MODULE.search(module.text):
-            return Unknown("module that fills its own namespace")
+            return Unknown("module that fills its own namespace, through globals() or the like")
+        if "global " in module.text and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", module.text, re.MULTILINE):
+            return Unknown("name that a function makes global")
         return absent if absent is not None and not typing_only else Absent(module.name, name, typing_only=typing_only)
 
     def _star_name(self, module: ModuleDeclaration, name: str, typing: bool) -> Type | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from driftcheck.model import Parameter, ParameterKind, Signature
-from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.types import (
     Absent,
     Class,
@@ -32,7 +32,8 @@ class Callee:
 
     `name` is what Python's own messages call it. `declaration` is the function or class behind it, `called` the class
     whose constructor it is. `is_declared` is True where the receiver's type is only a declared one, so that a subclass
-    may accept more. `runtime_signature` is what `inspect.signature` said, where it was asked.
+    may accept more. `runtime_signature` is what `inspect.signature` said, where it was asked; `stated` what it is
+    expected to say, where that is not what the call meets. `raises` is the exception of a call that does not bind.
     """
 
     signature: Signature
@@ -40,10 +41,12 @@ class Callee:
     name: str
     path: str
     line: int
-    declaration: FunctionDeclaration | ClassDeclaration
+    declaration: FunctionDeclaration | ClassDeclaration | ModuleDeclaration
     is_declared: bool = False
     called: ClassDeclaration | None = None
     runtime_signature: Signature | None = None
+    stated: Signature | None = None
+    raises: str = "TypeError"
 
 
 def declared_signature(function: FunctionDeclaration, *, skips_first: bool = False) -> Signature:
@@ -137,7 +140,10 @@ class Signatures:
         if isinstance(type_, Absent):
             return Unknown("not there")
         if isinstance(type_, Lambda):
-            return Unknown("lambda")
+            signature = Signature(parameters_of(type_.node.args))
+            return Callee(
+                signature, f"{type_.module.name}.<lambda>", "<lambda>", type_.module.path, type_.node.lineno, type_.module
+            )
         return Unknown(f"call of a {type(type_).__name__.lower()}")
 
     def _function(self, type_: Function) -> Callee | Unknown:

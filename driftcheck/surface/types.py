@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal as Choice
 from typing import Union as _Union
 
-from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,10 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Lambda:
-    """A lambda expression."""
+    """A lambda expression, and the module that holds it."""
 
     node: ast.Lambda
+    module: ModuleDeclaration
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,11 +20,15 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.program import IMPORT_ERRORS, Program
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
-from driftcheck.surface.types import Absent, External, Type, Unknown, union
+from driftcheck.surface.types import Absent, Dictionary, External, Instance, Type, Unknown, union
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, Guard, ImportUsage, UnpackUsage, Usage
 
 Sink = Callable[[Usage], None]
+# Built-in functions that never change what they are given.
+_HARMLESS = frozenset(
+    ("len", "print", "str", "repr", "dict", "list", "tuple", "set", "sorted", "isinstance", "bool", "type", "id", "iter")
+)
 _ENDINGS = frozenset(("exit", "abort", "_exit", "fail", "skip", "xfail"))
 
 
@@ -85,8 +89,7 @@ class Collector:
     # Statements
 
     def _function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        for decorator in node.decorator_list:
-            self._visit(decorator)
+        self._decorators(node)
         arguments = node.args
         for default in [*arguments.defaults, *(value for value in arguments.kw_defaults if value is not None)]:
             self._visit(default)
@@ -119,9 +122,17 @@ class Collector:
                 return binding.function or binding.class_
         return None
 
-    def _class(self, node: ast.ClassDef) -> None:
+    def _decorators(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
+        """Visits decorators, each of which is called with what it decorates."""
         for decorator in node.decorator_list:
             self._visit(decorator)
+            callee = self._infer(decorator)
+            if self.concerns(callee):
+                call = ast.copy_location(ast.Call(decorator, [ast.copy_location(ast.Name(node.name), decorator)], []), decorator)
+                self._emit(CallUsage(*self._common(decorator), call, callee, {}, self.location))
+
+    def _class(self, node: ast.ClassDef) -> None:
+        self._decorators(node)
         for base in node.bases:
             self._visit(base)
         for keyword in node.keywords:
@@ -265,6 +276,8 @@ class Collector:
 
     def _loop(self, node: ast.For | ast.AsyncFor) -> None:
         self._visit(node.iter)
+        if isinstance(node, ast.For):
+            self._emit_protocol(node.iter, node.iter, "__iter__", "__getitem__")
         element = self.program.inference.element(self._infer(node.iter))
         self._widen(node)
         before = dict(self._scope.state)
@@ -349,6 +362,8 @@ class Collector:
         suppressed: set[str] = set()
         for item in node.items:
             self._visit(item.context_expr)
+            method = "__enter__" if isinstance(node, ast.With) else "__aenter__"
+            self._emit_protocol(item.context_expr, item.context_expr, method)
             suppressed.update(_suppressed(item.context_expr))
             if item.optional_vars is not None:
                 type_ = self._infer(item.context_expr)
@@ -412,6 +427,8 @@ class Collector:
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
+            if isinstance(target, ast.Subscript):
+                self._drop_key(target.value, target.slice)
             if isinstance(target, ast.Attribute):
                 self._visit(target.value)
                 self._emit_attribute(target, is_stored=False)
@@ -420,6 +437,45 @@ class Collector:
             path = path_of(target)
             if path is not None:
                 self._scope.forget(path)
+
+    def _drop_key(self, container: ast.expr, key: ast.expr) -> None:
+        """Notes that a dict no longer holds a key; a key that is computed may be any."""
+        path = path_of(container)
+        known = self._scope.state.get(path) if path is not None else None
+        if path is None or not isinstance(known, Dictionary):
+            return
+        if isinstance(key, ast.Constant):
+            items = tuple(item for item in known.items if item[0] != key.value)
+            self._scope.state[path] = Dictionary(items, known.is_open)
+        else:
+            self._scope.state[path] = Dictionary((), is_open=True)
+        self._scope.memo.clear()
+
+    def _note_changes(self, node: ast.Call) -> None:
+        """Notes what a call may do to the dicts it gets: methods that change one, and functions that are handed one."""
+        if isinstance(node.func, ast.Attribute):
+            path = path_of(node.func.value)
+            known = self._scope.state.get(path) if path is not None else None
+            if path is not None and isinstance(known, Dictionary):
+                if node.func.attr == "pop" and node.args:
+                    self._drop_key(node.func.value, node.args[0])
+                elif node.func.attr in ("update", "setdefault", "clear", "popitem"):
+                    given = self._infer(node.args[0]) if len(node.args) == 1 and node.func.attr == "update" else None
+                    items = dict(known.items)
+                    if node.func.attr == "update" and all(keyword.arg for keyword in node.keywords):
+                        items.update((keyword.arg, self._infer(keyword.value)) for keyword in node.keywords if keyword.arg)
+                    if isinstance(given, Dictionary):
+                        items.update(given.items)
+                    is_open = not (node.func.attr == "update" and (given is None or isinstance(given, Dictionary)))
+                    self._scope.state[path] = Dictionary(tuple(items.items()) if not is_open else (), known.is_open or is_open)
+                self._scope.memo.clear()
+        if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
+            return
+        for argument in [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg is not None)]:
+            path = path_of(argument)
+            if path is not None and isinstance(self._scope.lookup(path) if "." not in path else self._scope.state.get(path), Dictionary):
+                self._scope.state[path] = Dictionary((), is_open=True)
+                self._scope.memo.clear()
 
     def _expression(self, node: ast.Expr) -> bool:
         self._visit(node.value)
@@ -447,25 +503,54 @@ class Collector:
         self._visit(node.value)
         self._emit_attribute(node, is_stored=False)
 
-    def _emit_attribute(self, node: ast.Attribute, *, is_stored: bool) -> None:
+    def _emit_attribute(self, node: ast.Attribute, *, is_stored: bool, is_called: bool = False) -> None:
         receiver = self._infer(node.value)
         if isinstance(receiver, Unknown):
             return
         result: Type | None = None if is_stored else self._scope.narrowed(node)
         if result is None:
             result = self.program.inference.attribute(receiver, node.attr)
-        self._emit(AttributeUsage(*self._common(node), node, receiver, node.attr, result, is_stored))
+        self._emit(
+            AttributeUsage(*self._common(node), node, receiver, node.attr, result, is_stored, is_called=is_called)
+        )
+
+    def _emit_protocol(self, node: ast.expr, receiver_node: ast.expr, *names: str) -> None:
+        """Syntax asks for a special method, or for one of several."""
+        receiver = self._infer(receiver_node)
+        if isinstance(receiver, Instance) and self.concerns(receiver):
+            results = [self.program.inference.attribute(receiver, name) for name in names]
+            result = next((found for found in results if not isinstance(found, Absent)), results[0])
+            usage = AttributeUsage(
+                *self._common(receiver_node), ast.Attribute(receiver_node, names[0]), receiver, names[0], result, False
+            )
+            usage.is_protocol = True
+            self._emit(usage)
+
+    def _visit_subscript(self, node: ast.Subscript) -> None:
+        self._visit(node.value)
+        self._visit(node.slice)
+        if isinstance(node.ctx, ast.Load):
+            self._emit_protocol(node, node.value, "__getitem__")
 
     def _visit_call(self, node: ast.Call) -> None:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        self._visit(node.func)
+        if isinstance(node.func, ast.Attribute):
+            self._visit(node.func.value)
+            self._emit_attribute(node.func, is_stored=False, is_called=True)
+        else:
+            self._visit(node.func)
         for argument in node.args:
             self._visit(argument)
         for keyword in node.keywords:
             self._visit(keyword.value)
         callee = self._infer(node.func)
+        if name == "len" and len(node.args) == 1:
+            self._emit_protocol(node, node.args[0], "__len__")
+        if isinstance(callee, Instance):
+            self._emit_protocol(node.func, node.func, "__call__")
         unpacked = {id(k.value): self._infer(k.value) for k in node.keywords if k.arg is None}
-        usage = CallUsage(*self._common(node), node, callee, unpacked, self.location)
+        usage = CallUsage(*self._common(node.func), node, callee, unpacked, self.location)
+        usage.location = self._name_location(node.func)
         if isinstance(callee, External):
             if callee.path in ("functools.partial", "functools.partialmethod") and node.args:
                 usage.first = self._infer(node.args[0])
@@ -474,6 +559,9 @@ class Collector:
         elif isinstance(callee, Unknown):
             usage.is_rooted = self._is_rooted(node.func)
         self._emit(usage)
+        self._note_changes(node)
+        if name == "setattr" and len(node.args) == 3:
+            self._set_attribute(node)
         if name == "getattr" and len(node.args) == 2:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
@@ -484,6 +572,16 @@ class Collector:
                     self._emit(
                         AttributeUsage(*self._common(node), read, receiver, attribute.value, result, False, True)
                     )
+
+    def _set_attribute(self, node: ast.Call) -> None:
+        """`setattr(owner, "name", value)` stores like an assignment."""
+        attribute = node.args[1]
+        if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
+            stored = ast.copy_location(ast.Attribute(node.args[0], attribute.value, ast.Store()), node)
+            receiver = self._infer(node.args[0])
+            if not isinstance(receiver, Unknown):
+                result = self.program.inference.attribute(receiver, attribute.value)
+                self._emit(AttributeUsage(*self._common(node), stored, receiver, attribute.value, result, True, True))
 
     def _visit_boolean(self, node: ast.BoolOp) -> None:
         before = dict(self._scope.state)
@@ -544,11 +642,22 @@ class Collector:
 
     def _annotation(self, node: ast.expr) -> None:
         """Annotations are read for usages too, though nothing in a string runs."""
+        if isinstance(node, ast.Constant) and not isinstance(node.value, str):
+            return
+        is_lazy = any("annotations" in (alias.name for alias in star.names) for star in self._future_imports())
         if isinstance(node, ast.Constant):
-            return
-        if any("annotations" in (alias.name for alias in star.names) for star in self._future_imports()):
-            return
+            if "." not in node.value:
+                return
+            try:
+                parsed = ast.parse(node.value.strip(), mode="eval").body
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return
+            for inner in ast.walk(parsed):
+                ast.copy_location(inner, node)
+            node, is_lazy = parsed, True
+        self.typing_depth += is_lazy
         self._visit(node)
+        self.typing_depth -= is_lazy
 
     def _future_imports(self) -> list[ast.ImportFrom]:
         found = getattr(self, "_futures", None)
@@ -566,9 +675,19 @@ class Collector:
             elif isinstance(node, ast.Call):
                 node = node.func
             else:
-                return self.concerns(self._infer(node))
+                return self.concerns(self._infer(node)) or self._is_imported_from_target(node)
             if self.concerns(self._infer(node)):
                 return True
+
+    def _is_imported_from_target(self, node: ast.expr) -> bool:
+        if not isinstance(node, ast.Name):
+            return False
+        bindings, home = self._scope.bindings(node.id)
+        return any(
+            isinstance(binding.node, ast.ImportFrom)
+            and self.program.is_target(self.program.import_base(home.module, binding.node))
+            for binding in bindings
+        )
 
     # Places
 
@@ -599,6 +718,15 @@ class Collector:
             self._column(end_line, node.end_col_offset or 0),
         )
 
+    def _name_location(self, node: ast.expr) -> Location:
+        """The place of the last name of a callee: in a chain over several lines, the line on which it stands."""
+        place = self.location(node)
+        if not isinstance(node, ast.Attribute):
+            return place
+        return Location(
+            place.path, place.end_line, max(1, place.end_column - len(node.attr)), place.end_line, place.end_column
+        )
+
     def _column(self, line: int, offset: int) -> int:
         """A column in characters from 1, for ast's offset in UTF-8 bytes."""
         text = self.module.lines[line - 1] if line <= len(self.module.lines) else ""
@@ -612,8 +740,6 @@ def _or_unknown(type_: Type) -> Type:
 
 
 def _opened(type_: Type, key: ast.expr, value: Type) -> Type:
-    from driftcheck.surface.types import Dictionary
-
     if not isinstance(type_, Dictionary):
         return type_
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
@@ -708,5 +834,6 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Collector, Any], None]] = {
     ast.DictComp: Collector._visit_comprehension,
     ast.Lambda: Collector._visit_lambda,
     ast.NamedExpr: Collector._visit_named,
+    ast.Subscript: Collector._visit_subscript,
 }
 _ = (Attempt, Calls, IMPORT_ERRORS)

@@ -13,6 +13,7 @@ from driftcheck.surface.types import (
     NONE,
     Absent,
     Class,
+    Dictionary,
     External,
     Instance,
     Literal,
@@ -218,5 +219,16 @@ def merge(states: Iterable[State], scope: FlowScope) -> State:
                 found = scope.outer.lookup(name)
             types.append(found)
         else:
-            merged[name] = union(types)
+            merged[name] = _joined(types)
     return merged
+
+
+def _joined(types: list[Type]) -> Type:
+    """The union; dicts that hold other keys on other branches become one that may hold more than is sure."""
+    if len(types) > 1 and all(isinstance(type_, Dictionary) for type_ in types) and len(set(types)) > 1:
+        items: dict[str, Type] = {}
+        for type_ in types:
+            if isinstance(type_, Dictionary):
+                items.update(type_.items)
+        return Dictionary(tuple(items.items()), is_open=True)
+    return union(types)

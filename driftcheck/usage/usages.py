@@ -51,7 +51,11 @@ class ImportUsage(Usage):
 
 @dataclass(eq=False, slots=True)
 class AttributeUsage(Usage):
-    """`receiver.name`, read, stored or deleted; `result` is Absent where it is not there."""
+    """`receiver.name`, read, stored or deleted; `result` is Absent where it is not there.
+
+    `is_called` where the attribute is what a call calls, which counts as a call; `is_protocol` where syntax asks for a
+    special method (`len(x)`, `x[0]`, `for … in x`) and nothing names it.
+    """
 
     node: ast.Attribute
     receiver: Type
@@ -59,6 +63,8 @@ class AttributeUsage(Usage):
     result: Type
     is_stored: bool
     is_probed: bool = False
+    is_called: bool = False
+    is_protocol: bool = False
 
 
 @dataclass(eq=False, slots=True)
