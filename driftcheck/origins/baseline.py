@@ -138,12 +138,9 @@ def _in_range(
     from packaging.version import Version
 
     bounds = [Version(specifier.version) for specifier in demand.specifier if specifier.operator == "<="]
-    asks_for_prereleases = bool(demand.specifier.prereleases)
-    allowed = [
-        (version, offer)
-        for version, offer in known
-        if demand.specifier.contains(version, prereleases=asks_for_prereleases or None)
-    ]
+    # Said outright, since packaging's releases differ in what they do with prereleases when nothing is said.
+    prereleases = bool(demand.specifier.prereleases)
+    allowed = [pair for pair in known if demand.specifier.contains(pair[0], prereleases=prereleases)]
     for version, _ in allowed:
         if version in bounds:
             return f"{target}=={version}", f"{client} requires {demand.text}, and this is the newest it allows"

@@ -128,7 +128,7 @@ class Cache:
 
     def store_manifest(self, indexes: str, manifest: Manifest) -> None:
         """Write the manifest of a release whose contents are stored."""
-        body = "".join(f"{entry}\t{path}\n" for path, entry in sorted(manifest.entries.items())).encode()
+        body = "".join(f"{entry}\t{path}\n" for path, entry in manifest.entries.items()).encode()
         head = {
             "format": _FORMAT,
             "name": manifest.name,
@@ -258,7 +258,7 @@ class Contents:
             packs[cache.store_pack(self._pieces)] = 0
         own = next(iter(packs), "")
         entries: dict[str, str] = {}
-        for path, digest in digests.items():
+        for path, digest in sorted(digests.items()):
             if not digest:
                 entries[path] = ""
                 continue

@@ -77,7 +77,11 @@ class Distribution:
                 paths = parse_record(data)
             except ValueError:
                 return ()
-            return tuple(sorted({_owned(path, paths) for path in paths if _is_module_file(path)}))
+            found: set[str] = set()
+            for path in paths:
+                if path.partition("/")[0] not in found and _is_module_file(path):
+                    found.add(_owned(path, paths))
+            return tuple(sorted(found))
         there = [name if (self.site / name).is_dir() else f"{name}.py" for name in self.top_level()]
         return tuple(sorted(name for name in there if (self.site / name).exists()))
 

@@ -135,9 +135,7 @@ def run_bounded(command: Sequence[str], *, seconds: float, output_bytes: int) ->
                 reader.join(1.0)
         except subprocess.TimeoutExpired as error:
             end(process)
-            raise DriftcheckError(
-                f"{shown} gave no answer in {seconds:.0f} s; name another one with --python"
-            ) from error
+            raise DriftcheckError(f"{shown} gave no answer in {seconds:g} s; name another one with --python") from error
         except BaseException:
             end(process)
             raise

@@ -128,6 +128,14 @@ def test_import_name_of_another_distribution(environment: Path) -> None:
     assert "engine/core.py" in tree.paths
 
 
+def test_empty_distribution_of_that_name(environment: Path) -> None:
+    """Some wheels leave an empty distribution behind, so that others find the name they require."""
+    install(site(environment), "engine", "0.0.0", {})
+    install(site(environment), "engine-cpu", "1.0", ENGINE)
+    tree = installed("engine", environment)
+    assert (tree.name, tree.version) == ("engine-cpu", "1.0")
+
+
 def test_namespace_shared_by_distributions(environment: Path) -> None:
     files = {
         "space/engine/__init__.py": "",

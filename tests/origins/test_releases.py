@@ -96,7 +96,9 @@ def test_server_without_ranges_is_read_whole_with_progress(index: Index, tmp_pat
 
 def test_cached_release_asks_nobody(index: Index, settings: Settings, offline: Settings) -> None:
     index.add("engine", "engine-1.0-py3-none-any.whl", wheel("engine", "1.0", SOURCES))
-    first = everything(target_tree("engine==1.0", settings=settings))
+    fetched = target_tree("engine==1.0", settings=settings)
+    first = everything(fetched)
+    assert list(fetched.paths) == list(target_tree("engine==1.0", settings=offline).paths) == sorted(fetched.paths)
     asked = len(index.log)
     for specification in ("engine==1.0", "Engine == 1.0", "engine==1.0.0"):
         assert everything(target_tree(specification, settings=settings)) == first
