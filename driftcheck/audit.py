@@ -22,6 +22,7 @@ from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
+from driftcheck.usage.importers import with_importers
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Usage
 
 DEFAULT_TARGET = "vllm"
@@ -139,6 +140,7 @@ class _Audit:
         self.skipped: list[Skipped] = []
         self.earlier: Program | None = None
         self.extensions: set[tuple[str, str]] = set()
+        self.stores: set[tuple[str, str]] = set()
         self.modules = self.files.modules(self.skipped)
 
     def report(self, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
@@ -154,6 +156,7 @@ class _Audit:
             judged = _asked(judged, runtime, notices)
         questions = Findings(judge, verdicts, Relocation(program, self.earlier))
         questions.extensions = self.extensions
+        questions.stores = self.stores
         result = _found(judged, questions)
         findings = sorted(
             {_completed(finding, self.files.lines): None for finding in result.findings},
@@ -202,6 +205,7 @@ class _Audit:
             for usage in usages:
                 if isinstance(usage, AttributeUsage) and usage.is_stored:
                     self.extensions.update(judge.extended(usage))
+                    self.stores.update(judge.stored(usage))
                 verdict = _verdict(judge, usage)
                 if verdict is not None:
                     yield usage, verdict
@@ -300,14 +304,20 @@ class ClientFiles:
             rb"\b(" + b"|".join(sorted(re.escape(name).encode() for name in self.target_names)) + rb")\b"
         )
         chosen: list[ModuleDeclaration] = []
+        sources: dict[str, bytes] = {}
         for name, path in sorted(self.index.sources.items(), key=lambda item: item[1]):
             if path.endswith(".pyi"):
                 continue
-            data = self.client.read(path)
-            if not pattern.search(data):
-                continue
             try:
-                module = declare_module(name, path, data, keep_tree=True)
+                sources[name] = self.client.read(path)
+            except DriftcheckError as error:
+                skipped.append(Skipped(path, str(error)))
+        wanted = {name for name, data in sources.items() if pattern.search(data)}
+        wanted = with_importers(wanted, sources, self.index)
+        for name in sorted(wanted, key=lambda name: self.index.sources[name]):
+            path = self.index.sources[name]
+            try:
+                module = declare_module(name, path, sources[name], keep_tree=True)
             except UnreadableSource as error:
                 skipped.append(Skipped(path, str(error)))
                 continue

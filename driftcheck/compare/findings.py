@@ -14,7 +14,7 @@ from driftcheck.compare.shift import positional_shift, swallowed_keyword
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, ParameterKind, Severity, Signature
 from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS
 from driftcheck.surface.signatures import Callee
-from driftcheck.surface.types import Absent, Class, Instance, Module, Super, Type, members_of
+from driftcheck.surface.types import Absent, Class, Instance, Module, Super, Type, TypeVariable, members_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, Guard, ImportUsage, Usage
 
 _TYPE_ERRORS = frozenset(("TypeError", "Exception", "BaseException"))
@@ -42,6 +42,8 @@ class Findings:
         self.failed_imports: set[tuple[str, str]] = set()
         # What the client itself puts on the target's classes and modules: (owner, name).
         self.extensions: set[tuple[str, str]] = set()
+        # What it stores on instances: (class, name).
+        self.stores: set[tuple[str, str]] = set()
 
     def earlier(self, usage: Usage) -> Verdict | None:
         """What the baseline says of the same usage."""
@@ -199,9 +201,15 @@ class Findings:
 
     def _doubt(self, receiver: object, name: str) -> str:
         """Why an instance may have the attribute although its declared class has not."""
+        if isinstance(receiver, TypeVariable):
+            return "type variable"
         class_ = receiver.class_ if isinstance(receiver, Instance | Super) else receiver
         if not isinstance(class_, Class):
             return ""
+        if (class_.declaration.symbol, name) in self.stores:
+            return "attribute that the client stores on an instance"
+        if any(path.endswith(".Protocol") for path in self.program.classes.external_bases(class_.declaration)):
+            return f"{class_.declaration.name} is a protocol, which other classes fulfil"
         return f"{class_.declaration.name} may be a subclass here that has {name}" if self._elsewhere(name) else ""
 
     def _elsewhere(self, name: str) -> bool:
@@ -217,6 +225,8 @@ class Findings:
         before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
         drift = self._drift(usage)
         guard = _guard(usage.guards, _TYPE_ERRORS)
+        if verdict.is_partial and not drift:
+            return []
         if usage.is_typing_only or (guard is not None and (guard.falls_back or not guard.caught & _BROAD)):
             return []
         problems = list(verdict.problems)
@@ -250,6 +260,8 @@ class Findings:
         else:
             severity = Severity.ERROR
             if not drift and not verdict.is_certain:
+                severity, certainty = Severity.WARNING, Certainty.POSSIBLE
+            if verdict.is_partial:
                 severity, certainty = Severity.WARNING, Certainty.POSSIBLE
             if verdict.is_wrapped and certainty is Certainty.CERTAIN:
                 certainty = Certainty.LIKELY

@@ -44,7 +44,7 @@ class Verdict:
     `absent` says what is not there, for imports and attributes; `problems` what does not bind, for calls, together with
     `callee`. `is_certain` is False where the receiver's type is only declared, so that the value at run time may know
     better. `symbol` is the canonical dotted path in the target. `is_wrapped` is True where only what a wrapper hides
-    refuses the call, `confirmed_by` says what in the target's interpreter agrees.
+    refuses the call, `is_partial` where some of the things that may be called take it, `confirmed_by` says what in the target's interpreter agrees.
     """
 
     status: Status
@@ -57,6 +57,7 @@ class Verdict:
     is_certain: bool = True
     has_receiver: bool = False
     is_wrapped: bool = False
+    is_partial: bool = False
     confirmed_by: str | None = None
 
 
@@ -149,6 +150,14 @@ class Judge:
                 owners.append((member.declaration.symbol, usage.name))
         return owners
 
+    def stored(self, usage: AttributeUsage) -> list[tuple[str, str]]:
+        """The classes on whose instances a store puts an attribute, as (class, name)."""
+        return [
+            (member.class_.declaration.symbol, usage.name)
+            for member in members_of(usage.receiver)
+            if isinstance(member, Instance) and isinstance(member.class_, Class)
+        ]
+
     def _attribute_symbol(self, receiver: Type, name: str) -> str:
         class_ = receiver.class_ if isinstance(receiver, Instance) else receiver
         if isinstance(class_, Module):
@@ -186,11 +195,13 @@ class Judge:
             return None
         if len(verdicts) < len(members) and any(verdict.status == "broken" for verdict in verdicts):
             return Verdict("unresolved", verdicts[0].symbol, "one of several types")
-        for status in ("fits", "unresolved", "broken"):
-            for verdict in verdicts:
-                if verdict.status == status:
-                    return verdict
-        return None
+        broken = [verdict for verdict in verdicts if verdict.status == "broken"]
+        unresolved = [verdict for verdict in verdicts if verdict.status == "unresolved"]
+        if unresolved:
+            return unresolved[0]
+        if broken and len(broken) < len(verdicts):
+            return replace(broken[0], is_partial=True, is_certain=False)
+        return verdicts[0]
 
     def _call(self, callee: Type, usage: CallUsage) -> Verdict | None:
         partial: Partial | None = None

@@ -107,9 +107,22 @@ class Calls:
 
     def _function_result(self, callee: Function, node: ast.Call, scope: Scope) -> Type:
         result = self.inference.returned(callee)
+        if callee.declaration.name == "__new__" and node.args and callee.receiver is None:
+            made = self.inference.infer(node.args[0], scope)
+            return Instance(made) if isinstance(made, Class) else Unknown("__new__")
         if _has_variables(result):
             result = substitute(result, self.unify(callee, node, scope))
+            result = _settled(result, self._class_variables(callee))
         return result
+
+    def _class_variables(self, callee: Function) -> frozenset[TypeVariable]:
+        """The variables that belong to the class of a method, and stay as they are in its subclasses."""
+        owner = callee.declaration.owner
+        found: set[TypeVariable] = set(self.program.classes.type_parameters(owner)) if owner is not None else set()
+        for _, type_ in callee.substitution:
+            if isinstance(type_, TypeVariable):
+                found.add(type_)
+        return frozenset(found)
 
     def unify(self, function: Function, node: ast.Call, scope: Scope) -> dict[TypeVariable, Type]:
         """What the type variables of a function are, from the arguments of a call."""
@@ -129,7 +142,10 @@ class Calls:
         for name, argument in pairs:
             declared = inner.parameter_type(name)
             if _has_variables(declared):
-                _unify(declared, self.inference.infer(argument, scope), mapping)
+                given = self.inference.infer(argument, scope)
+                if isinstance(given, Function):
+                    given = Instance(External("typing.Callable"), (self.inference.returned(given),))
+                _unify(declared, given, mapping)
         return mapping
 
     def _external_result(self, path: str, node: ast.Call, scope: Scope) -> Type:
@@ -157,10 +173,13 @@ class Calls:
             return Partial(self.inference.infer(node.args[0], scope), node)
         if path in ("functools.wraps", "functools.update_wrapper"):
             return External(path)
+        if "()." in path and path.startswith(("builtins.", "typing.", "collections.")):
+            return self._container_method(path, node, scope)
+        if path.endswith(".__new__") and node.args:
+            made = self.inference.infer(node.args[0], scope)
+            return Instance(made) if isinstance(made, Class) else Unknown("__new__")
         if path.startswith("builtins."):
             return self._builtin_result(name, node, scope)
-        if path.startswith(("builtins.dict", "typing.", "builtins.list", "collections.")) and "()." in path:
-            return self._container_method(path, node, scope)
         if path in ("typing.TypeVar", "typing_extensions.TypeVar") and node.args:
             return self._type_variable(node, scope)
         if path == "importlib.import_module" and node.args:
@@ -395,6 +414,15 @@ class Calls:
         return False
 
 
+def _returned_by(given: Type) -> Type | None:
+    """What a callable gives, for what is passed where a callable is declared."""
+    if isinstance(given, Class):
+        return Instance(given, exact=not given.is_open)
+    if isinstance(given, Instance) and isinstance(given.class_, External) and given.class_.path == "typing.Callable":
+        return given.arguments[-1] if given.arguments else None
+    return None
+
+
 def _has_variables(type_: Type) -> bool:
     if isinstance(type_, TypeVariable):
         return True
@@ -408,6 +436,30 @@ def _has_variables(type_: Type) -> bool:
     if isinstance(type_, Tuple):
         return any(_has_variables(item) for item in type_.items)
     return False
+
+
+def _settled(type_: Type, kept: frozenset[TypeVariable]) -> Type:
+    """The type with the variables that no argument has settled made unknown."""
+    found: set[TypeVariable] = set()
+    _collect_variables(type_, found)
+    return substitute(type_, {variable: Unknown("type variable") for variable in found - kept})
+
+
+def _collect_variables(type_: Type, found: set[TypeVariable]) -> None:
+    if isinstance(type_, TypeVariable):
+        found.add(type_)
+    elif isinstance(type_, Instance):
+        for argument in (*type_.arguments, *(type_.class_.arguments if isinstance(type_.class_, Class) else ())):
+            _collect_variables(argument, found)
+    elif isinstance(type_, Class):
+        for argument in type_.arguments:
+            _collect_variables(argument, found)
+    elif isinstance(type_, Union):
+        for member in type_.members:
+            _collect_variables(member, found)
+    elif isinstance(type_, Tuple):
+        for item in type_.items:
+            _collect_variables(item, found)
 
 
 def _unify(declared: Type, given: Type, mapping: dict[TypeVariable, Type]) -> None:
@@ -438,6 +490,13 @@ def _unify(declared: Type, given: Type, mapping: dict[TypeVariable, Type]) -> No
             classes = [Instance(member) for member in given.members if isinstance(member, Class)]
             if classes:
                 _unify(declared.arguments[0], union(list(classes)), mapping)
+        return
+    if isinstance(given, Dictionary):
+        given = builtin("dict", builtin("str"), union([value for _, value in given.items]) if given.items else Unknown("empty"))
+    if isinstance(declared.class_, External) and declared.class_.path == "typing.Callable":
+        returns = _returned_by(given)
+        if returns is not None and declared.arguments:
+            _unify(declared.arguments[-1], returns, mapping)
         return
     if isinstance(given, Tuple) and declared.arguments:
         _unify(declared.arguments[0], union(list(given.items)) if given.items else Unknown("empty"), mapping)

@@ -38,6 +38,8 @@ Base = Class | External | Unknown
 _GENERIC = frozenset(("typing.Generic", "typing.Protocol", "typing_extensions.Protocol", "typing_extensions.Generic"))
 # Names of `typing` that are no classes, though what derives from them is known.
 _SPECIAL = _GENERIC | {"typing.NamedTuple", "typing.TypedDict", "typing_extensions.TypedDict", "typing_extensions.NamedTuple"}
+# Libraries whose classes have no names in common with what derives from them beside other bases.
+_WELL_KNOWN = frozenset(("torch", "pydantic", "msgspec", "transformers", "pydantic_settings", "abc", "typing"))
 _PROPERTIES = frozenset(
     ("property", "cached_property", "abstractproperty", "cachedproperty", "lazy_property", "getter")
 )
@@ -380,6 +382,11 @@ class Classes:
                 found = external_attribute(member.path, name)
                 if found is None:
                     continue
+                if not isinstance(found, Unknown) or member.path.partition(".")[0] not in _WELL_KNOWN:
+                    # What stands before the rest in the resolution order hides it.
+                    if not stored:
+                        return found
+                    break
                 hidden = hidden or found
                 continue
             if member.bindings:
@@ -389,7 +396,7 @@ class Classes:
                         return type_
                 stored.append(type_)
                 if _is_declared(member):
-                    return type_
+                    break
                 if on_instance:
                     stored += [self._store_type(store, member.owner) for store in member.stores]
                 break

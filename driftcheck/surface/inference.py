@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from driftcheck.surface.calls import Calls
-from driftcheck.surface.classes import substitute
+from driftcheck.surface.classes import known_class, substitute
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, target_names
 from driftcheck.surface.scopes import LocalScope
 from driftcheck.surface.types import (
@@ -296,6 +296,9 @@ class Inference:
     def external_member(self, base: Instance, name: str) -> Type:
         """An attribute of an instance of an outside class; containers know what they hold."""
         assert isinstance(base.class_, External)
+        known = known_class(base.class_.path)
+        if known is not None and known is not object and not any(name in vars(entry) for entry in known.__mro__):
+            return Absent(base.class_.path, name)
         return External(f"{base.class_.path}().{name}")
 
     def _union_attribute(self, base: Union, name: str) -> Type:

@@ -18,6 +18,7 @@ from driftcheck.surface.declarations import (
     FunctionDeclaration,
     ModuleDeclaration,
     UnreadableSource,
+    declare_locals,
     declare_module,
 )
 from driftcheck.surface.exports import ModuleGetattr
@@ -25,7 +26,7 @@ from driftcheck.surface.facts import Facts
 from driftcheck.surface.inference import Inference
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
-from driftcheck.surface.types import Absent, Class, External, Module, Type, Unknown, builtin, is_unknown, union
+from driftcheck.surface.types import NONE, Absent, Class, External, Module, Type, Unknown, builtin, is_unknown, union
 from driftcheck.tree import SourceTree
 
 # Compiled or generated modules, which a source tree or a wheel for other hardware does not list.
@@ -224,6 +225,8 @@ class Program:
                 candidates.append(type_)
                 if alive is True:
                     break
+            if candidates and all(is_placeholder(candidate) for candidate in candidates):
+                candidates += self._made_global(module, name)
             if candidates:
                 known = [candidate for candidate in candidates if not isinstance(candidate, Absent)]
                 return union(known) if known else candidates[0]
@@ -242,6 +245,21 @@ class Program:
         if "global " in module.text and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", module.text, re.MULTILINE):
             return Unknown("name that a function makes global")
         return absent if absent is not None and not typing_only else Absent(module.name, name, typing_only=typing_only)
+
+    def _made_global(self, module: ModuleDeclaration, name: str) -> list[Type]:
+        """What functions of the module assign to a name that they declare global."""
+        if "global " not in module.text:
+            return []
+        pattern = re.compile(rf"^[ \t]+global\b.*\b{re.escape(name)}\b")
+        lines = [number for number, line in enumerate(module.lines, 1) if pattern.match(line)]
+        types: list[Type] = []
+        for function in _functions_of(module):
+            if any(function.line <= line <= (function.node.end_lineno or 0) for line in lines):
+                scope = self.function_scope(function)
+                for binding in declare_locals(function).get(name, ()):
+                    if binding.value is not None and binding.element != "augmented":
+                        types.append(self.binding_type(binding, scope))
+        return types
 
     def _star_name(self, module: ModuleDeclaration, name: str, typing: bool) -> Type | None:
         for star in reversed(module.star_imports):
@@ -499,6 +517,20 @@ class Program:
     def self_type(self, class_: ClassDeclaration) -> Class:
         """The class object with its own type variables as arguments."""
         return Class(class_, self.classes.type_parameters(class_))
+
+
+def is_placeholder(type_: Type) -> bool:
+    """True for a value that only holds a name's place until something is assigned."""
+    return type_ == NONE or isinstance(type_, Unknown)
+
+
+def _functions_of(module: ModuleDeclaration) -> Iterable[FunctionDeclaration]:
+    for bindings in module.names.values():
+        for binding in bindings:
+            if binding.function is not None:
+                yield binding.function
+            elif binding.class_ is not None:
+                yield from binding.class_.methods()
 
 
 def is_standard_library(path: str) -> bool:

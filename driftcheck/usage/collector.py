@@ -20,7 +20,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.program import IMPORT_ERRORS, Program
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
-from driftcheck.surface.types import Absent, Dictionary, External, Instance, Type, Unknown, union
+from driftcheck.surface.types import Absent, Class, Dictionary, External, Instance, Type, Unknown, union
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, Guard, ImportUsage, UnpackUsage, Usage
 
@@ -202,11 +202,13 @@ class Collector:
             has_star = any(isinstance(element, ast.Starred) for element in target.elts)
             count = len(target.elts) - has_star
             self._emit(UnpackUsage(*self._common(target), value, type_, count, has_star))
+            is_exact = True
             for index, element in enumerate(target.elts):
                 if isinstance(element, ast.Starred):
+                    is_exact = False
                     self._store(element.value, self.program.inference.at_path(type_, (None,)))
                 else:
-                    way = None if has_star else index
+                    way = index if is_exact else None
                     inner = (
                         self.program.inference.at_path(type_, (way,)) if way is not None else Unknown("unpacked value")
                     )
@@ -397,13 +399,21 @@ class Collector:
             for pattern in ast.walk(case.pattern):
                 name = getattr(pattern, "name", None)
                 if isinstance(name, str):
-                    self._scope.assign(name, Unknown("value of a pattern"))
+                    self._scope.assign(name, self._matched(pattern))
             if case.guard is not None:
                 self._visit(case.guard)
                 self._scope.narrow(case.guard, True)
             if self._block(case.body):
                 states.append(self._scope.state)
         self._scope.restore(merge(states, self._scope))
+
+    def _matched(self, pattern: ast.AST) -> Type:
+        """What `case Class() as name` binds."""
+        if isinstance(pattern, ast.MatchAs) and isinstance(pattern.pattern, ast.MatchClass):
+            class_ = self._infer(pattern.pattern.cls)
+            if isinstance(class_, Class):
+                return Instance(class_)
+        return Unknown("value of a pattern")
 
     def _return(self, node: ast.Return) -> bool:
         if node.value is not None:
