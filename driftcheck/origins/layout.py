@@ -39,7 +39,7 @@ def import_roots(paths: Collection[str]) -> tuple[str, ...]:
             roots.add(source)
             continue
         if folder in packages:
-            while folder in packages:
+            while folder and folder in packages:
                 folder = folder.rpartition("/")[0]
             roots.add(f"{folder}/" if folder else "")
     return tuple(sorted(roots, key=lambda root: (_aside(root), not root.endswith("src/"), root.count("/"), root)))
