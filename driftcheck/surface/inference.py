@@ -47,7 +47,8 @@ _TRANSPARENT = frozenset(
      "builtins.classmethod", "functools.wraps", "typing.runtime_checkable", "functools.update_wrapper",
      "functools.singledispatch", "functools.singledispatchmethod", "torch.no_grad", "torch.inference_mode", "torch.jit.ignore", "torch.jit.unused", "torch.compiler.disable",
      "torch.enable_grad", "torch.jit.export", "atexit.register", "abc.abstractclassmethod", "abc.abstractstaticmethod",
-     "contextlib.suppress", "functools.cached_property", "builtins.property", "abc.abstractproperty")
+     "contextlib.suppress", "functools.cached_property", "builtins.property", "abc.abstractproperty",
+     "typing.dataclass_transform", "typing_extensions.dataclass_transform")
 )  # fmt: skip
 _CONTEXT_MANAGERS = {
     "contextlib.contextmanager": "context manager",

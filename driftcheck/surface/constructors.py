@@ -1,0 +1,472 @@
+"""Constructors: the signature that a call of a class meets, whether somebody wrote it or a library makes it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from driftcheck.model import Parameter, ParameterKind, Signature
+from driftcheck.surface.class_decorators import ClassDecorators, Transformation
+from driftcheck.surface.classes import Base, known_class
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.fields import (
+    MODELS,
+    NAMED_TUPLES,
+    STRUCTS,
+    TYPED_DICTIONARIES,
+    Field,
+    Fields,
+    parameters_of_fields,
+)
+from driftcheck.surface.literals import Written
+from driftcheck.surface.types import Class, External, Function, Unknown
+
+if TYPE_CHECKING:
+    from driftcheck.surface.program import Program
+    from driftcheck.surface.signatures import Callee
+
+_ANYTHING = Signature((Parameter("args", ParameterKind.VAR_POSITIONAL), Parameter("kwargs", ParameterKind.VAR_KEYWORD)))
+_NOTHING = Signature()
+_DROPPED = Parameter("data", ParameterKind.VAR_KEYWORD)
+_GENERIC = frozenset(
+    ("typing.Generic", "typing_extensions.Generic", "typing.Protocol", "typing_extensions.Protocol", "builtins.object",
+     "abc.ABC")
+)  # fmt: skip
+_PROTOCOLS = frozenset(("typing.Protocol", "typing_extensions.Protocol"))
+# Bases of other libraries that take arguments on paper and refuse every one.
+_REFUSE_ARGUMENTS = frozenset(("torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module"))
+# Exceptions that do more with their arguments than keep them; the others take any positional one and no keywords.
+_PARTICULAR_EXCEPTIONS = (
+    OSError, ImportError, AttributeError, NameError, StopIteration, SystemExit, SyntaxError, UnicodeError,
+)  # fmt: skip
+_VALIDATION_ERROR = "ValidationError"
+
+
+@dataclass(frozen=True, slots=True)
+class Constructor:
+    """What one class, or what stands behind it, contributes: see `Callee` for the fields."""
+
+    signature: Signature
+    place: FunctionDeclaration | ClassDeclaration
+    name: str
+    stated: Signature | None = None
+    raises: str = "TypeError"
+
+    @property
+    def seen(self) -> Signature:
+        """What `inspect.signature` says."""
+        return self.signature if self.stated is None else self.stated
+
+
+class Constructors:
+    """Finds the signatures that calls of classes meet, each class once."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.decorators = ClassDecorators(program)
+        self.fields = Fields(program, self.decorators)
+        self._memo: dict[ClassDeclaration, Callee | Unknown] = {}
+
+    def callee(self, class_: Class) -> Callee | Unknown:
+        """What a call of the class meets; Unknown, with the reason, where that can't be told."""
+        declaration = class_.declaration
+        found = self._memo.get(declaration)
+        if found is None:
+            self._memo[declaration] = Unknown("cyclic definition")
+            found = self._memo[declaration] = self._callee(declaration)
+        if isinstance(found, Unknown) or not class_.is_open:
+            return found
+        return replace(found, is_declared=True)
+
+    def _callee(self, class_: ClassDeclaration) -> Callee | Unknown:
+        from driftcheck.surface.signatures import Callee
+
+        made = self._construct(class_)
+        if isinstance(made, Unknown):
+            return made
+        stated = made.stated if made.stated is not None and made.stated != made.signature else None
+        place = made.place
+        return Callee(
+            made.signature,
+            f"{class_.symbol}.__init__",
+            made.name,
+            place.module.path,
+            place.line,
+            place,
+            called=class_,
+            stated=stated,
+            raises=made.raises,
+        )
+
+    def _construct(self, class_: ClassDeclaration) -> Constructor | Unknown:
+        linear = self.program.classes.linearize(class_)
+        if self.program.classes.is_enum(class_):
+            return self._enumeration(class_)
+        outer = self._metaclass_call(linear)
+        if isinstance(outer, Unknown):
+            return outer
+        inner = self._inner(class_, linear)
+        if outer is None:
+            return inner
+        if not _takes_anything(outer.signature):
+            return outer
+        return inner if isinstance(inner, Unknown) else replace(inner, stated=outer.signature)
+
+    def _inner(self, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown:
+        """What `__new__` and `__init__` accept between them."""
+        new = self._new(linear)
+        if isinstance(new, Unknown):
+            return new
+        made = self._initializer(class_, linear)
+        if new is None:
+            return made
+        if isinstance(made, Unknown) or not _takes_anything(new.signature):
+            return new
+        return replace(made, stated=new.signature)
+
+    def _new(self, linear: Sequence[Base]) -> Constructor | Unknown | None:
+        """A `__new__` that somebody wrote; what stands behind an unknown base is not looked for."""
+        for base in linear:
+            if isinstance(base, Class):
+                found = self._written(base, "__new__")
+                if found is not None:
+                    return found
+            elif isinstance(base, Unknown):
+                return None
+        return None
+
+    def _initializer(self, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown:
+        """The `__init__` that the resolution order leads to."""
+        stated: Signature | None = None
+        made: Constructor | Unknown | None = None
+        for index, base in enumerate(linear):
+            if isinstance(base, Unknown):
+                return base
+            if isinstance(base, External):
+                made = self._external(base.path, class_, linear)
+            else:
+                made = self._own(base, linear[index + 1 :])
+                if made is None and self._is_protocol(base.declaration):
+                    # A protocol's own `__init__` takes anything and looks for the real one when it runs.
+                    stated = stated or _ANYTHING
+            if made is not None:
+                break
+        if made is None:
+            made = Constructor(_NOTHING, class_, class_.name)
+        if isinstance(made, Unknown):
+            return made
+        if any(made.hides_signature for made in self.decorators.transformations(class_)):
+            stated = _ANYTHING
+        return made if stated is None else replace(made, stated=stated)
+
+    # What a class of the program brings along
+
+    def _own(self, class_: Class, rest: Sequence[Base]) -> Constructor | Unknown | None:
+        """The `__init__` that a class has in its own namespace once its decorators have run, None where it has none."""
+        declaration = class_.declaration
+        made: Constructor | Unknown | None = self._written(class_, "__init__")
+        is_written = made is not None
+        for transformation in self.decorators.transformations(declaration):
+            if transformation.kind == "unknown":
+                return Unknown(transformation.reason)
+            if transformation.kind == "replaced":
+                old = made if made is not None else self._initializer(declaration, rest)
+                made = self._replaced(transformation, old, declaration)
+            elif transformation.kind in ("dataclass", "pydantic dataclass"):
+                made = self._dataclass(declaration, transformation, made)
+            elif transformation.kind == "attrs":
+                detects = transformation.flag("auto_detect", default=transformation.is_modern)
+                if transformation.flag("init", default=not (is_written and detects)):
+                    fields = self._fields_or_unknown(declaration, rest)
+                    made = fields or self._from_fields(
+                        declaration, self.fields.of_attrs(declaration, transformation), f"{declaration.name}.__init__"
+                    )
+        return made
+
+    def _written(self, class_: Class, name: str) -> Constructor | Unknown | None:
+        """The `__init__` or `__new__` that stands in a class's own body."""
+        declaration = class_.declaration
+        bindings = declaration.members.get(name)
+        if not bindings:
+            return None
+        scope = self.program.class_scope(declaration)
+        live = self.program.classes.live_bindings(bindings, scope)
+        found: list[Constructor] = []
+        for binding in live:
+            function = binding.function
+            if function is None:
+                type_ = self.program.binding_type(binding, scope)
+                if not isinstance(type_, Function):
+                    return Unknown(f"{declaration.name}.{name} made by a call")
+                function = type_.declaration
+            decorated = self.program.inference.decorated(function, scope)
+            if isinstance(decorated, Unknown):
+                return decorated
+            signature = self._signature(function)
+            found.append(Constructor(signature, function, function.qualified_name.rpartition("<locals>.")[2]))
+        if not found:
+            return None
+        if any(other.signature != found[0].signature for other in found[1:]):
+            return Unknown("one of several")
+        return found[0]
+
+    def _signature(self, function: FunctionDeclaration) -> Signature:
+        from driftcheck.surface.signatures import declared_signature
+
+        return declared_signature(function, skips_first=True)
+
+    def _is_protocol(self, class_: ClassDeclaration) -> bool:
+        bases = self.program.classes.bases(class_)
+        return any(isinstance(base, External) and base.path in _PROTOCOLS for base in bases)
+
+    def _replaced(
+        self, transformation: Transformation, old: Constructor | Unknown, class_: ClassDeclaration
+    ) -> Constructor | Unknown:
+        """An `__init__` put there by a decorator, which may hand what it does not name on to the old one."""
+        assert transformation.replacement is not None
+        replacement = transformation.replacement
+        stated = self._signature(replacement)
+        if transformation.wraps and not isinstance(old, Unknown):
+            stated = old.seen
+        merged = handed_on(self._signature(replacement), old, transformation.hands_on)
+        if isinstance(merged, Unknown):
+            return merged
+        place = old.place if isinstance(old, Constructor) else replacement
+        return Constructor(merged, place, f"{class_.name}.__init__", stated)
+
+    # Fields
+
+    def _dataclass(
+        self, class_: ClassDeclaration, transformation: Transformation, written: Constructor | Unknown | None
+    ) -> Constructor | Unknown | None:
+        is_pydantic = transformation.kind == "pydantic dataclass"
+        if not is_pydantic and (written is not None or not transformation.flag("init", default=True)):
+            return written
+        unknown = self._fields_or_unknown(class_, self.program.classes.linearize(class_)[1:])
+        if unknown is not None:
+            return unknown
+        fields = self.fields.of_dataclass(class_, transformation)
+        made = self._from_fields(class_, fields, f"{class_.qualified_name}.__init__")
+        if not is_pydantic:
+            return made
+        stated = written.seen if isinstance(written, Constructor) else made.signature
+        made = replace(made, name=class_.name, raises=_VALIDATION_ERROR)
+        if transformation.extra == "forbid":
+            return replace(made, stated=stated)
+        return replace(made, signature=_with(made.signature, _DROPPED), stated=stated)
+
+    def _fields_or_unknown(self, class_: ClassDeclaration, bases: Sequence[Base]) -> Unknown | None:
+        """Why the fields are not all known: a base that may bring some of its own."""
+        for base in bases:
+            if isinstance(base, Unknown):
+                return base
+            if isinstance(base, External) and base.path not in _GENERIC | _REFUSE_ARGUMENTS | MODELS | STRUCTS:
+                if known_class(base.path) is None:
+                    return Unknown(f"outside the target: base {base.path}")
+        return None
+
+    def _from_fields(self, class_: ClassDeclaration, fields: dict[str, Field], name: str) -> Constructor:
+        return Constructor(Signature(parameters_of_fields(fields), "None"), class_, name)
+
+    # Bases outside the program
+
+    def _external(self, path: str, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown | None:
+        """What a base outside the program gives to a class, None where it gives no `__init__`."""
+        if path in _GENERIC:
+            return None
+        if path in MODELS:
+            return self._model(path, class_, linear)
+        if path in STRUCTS:
+            return self._from_fields(class_, self.fields.of_struct(class_), class_.name)
+        if path in NAMED_TUPLES:
+            return self._named_tuple(linear)
+        if path in TYPED_DICTIONARIES:
+            made = self._from_fields(class_, self.fields.of_typed_dictionary(class_), class_.name)
+            return replace(made, raises="")
+        if path in _REFUSE_ARGUMENTS:
+            return Constructor(_NOTHING, class_, f"{path.rpartition('.')[2]}.__init__", _ANYTHING)
+        known = known_class(path)
+        if known is None:
+            return Unknown(f"outside the target: base {path}")
+        return self._standard(known, class_)
+
+    def _standard(self, known: type, class_: ClassDeclaration) -> Constructor | Unknown | None:
+        """What a class of Python's own library accepts, as the real one says."""
+        inherited = inspect.getattr_static(known, "__init__"), inspect.getattr_static(known, "__new__")
+        if inherited == (vars(object)["__init__"], vars(object)["__new__"]):
+            return None
+        name = f"{known.__qualname__}.__init__"
+        try:
+            return Constructor(signature_of(known), class_, name)
+        except (ValueError, TypeError):
+            pass
+        if issubclass(known, BaseException) and not issubclass(known, _PARTICULAR_EXCEPTIONS):
+            return Constructor(Signature((Parameter("args", ParameterKind.VAR_POSITIONAL),)), class_, class_.name)
+        return Unknown(f"constructor of {known.__module__}.{known.__qualname__}")
+
+    def _named_tuple(self, linear: Sequence[Base]) -> Constructor:
+        for base in linear:
+            if isinstance(base, Class):
+                bases = self.program.classes.bases(base.declaration)
+                if any(isinstance(inner, External) and inner.path in NAMED_TUPLES for inner in bases):
+                    found = self.fields.of_named_tuple(base.declaration)
+                    return self._from_fields(base.declaration, found, f"{base.declaration.name}.__new__")
+        first = linear[0]
+        assert isinstance(first, Class)
+        return self._from_fields(first.declaration, {}, f"{first.declaration.name}.__new__")
+
+    def _enumeration(self, class_: ClassDeclaration) -> Constructor:
+        import enum
+
+        value = Signature((Parameter("value"),))
+        return Constructor(value, class_, class_.name, signature_of(enum.Enum))
+
+    def _model(self, path: str, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown:
+        """A pydantic model: keywords only, unknown ones dropped unless its configuration says otherwise."""
+        for base in linear:
+            if isinstance(base, Unknown):
+                return base
+            if isinstance(base, External) and base.path not in MODELS | _GENERIC and known_class(base.path) is None:
+                return Unknown(f"outside the target: base {base.path}")
+        fields = self.fields.of_model(class_)
+        configuration = self._configuration(linear)
+        literals = self.fields.literals
+        extra = literals.text(configuration.get("extra")) or "ignore"
+        by_name = any(
+            key in configuration and literals.flag(*configuration[key])
+            for key in ("populate_by_name", "validate_by_name", "allow_population_by_field_name")
+        )
+        is_settings = path.startswith("pydantic_settings")
+        is_renamed = is_settings or "alias_generator" in configuration
+        signature = Signature(parameters_of_fields(fields), "None")
+        if "RootModel" in path:
+            signature = _root_signature()
+        stated = _with(signature, Parameter("extra_data", ParameterKind.VAR_KEYWORD)) if extra == "allow" else signature
+        accepted = tuple(
+            replace(parameter, default="...")
+            if parameter.default is None and (is_renamed or (by_name and parameter.name not in fields))
+            else parameter
+            for parameter in signature.parameters
+        )
+        signature = Signature(accepted, "None")
+        if extra != "forbid" or by_name or is_renamed:
+            signature = _with(signature, _DROPPED)
+        return Constructor(signature, class_, class_.name, stated, _VALIDATION_ERROR)
+
+    def _configuration(self, linear: Sequence[Base]) -> dict[str, Written]:
+        """The configuration of a model, its bases' included: `model_config`, `class Config`, the class line."""
+        found: dict[str, Written] = {}
+        for base in reversed(linear):
+            if not isinstance(base, Class):
+                continue
+            declaration = base.declaration
+            scope = self.program.class_scope(declaration)
+            value = self.fields.class_value(declaration, "model_config")
+            if isinstance(value, ast.expr):
+                found.update(self.fields.literals.entries(value, scope))
+            for binding in declaration.members.get("Config", ()):
+                if binding.class_ is not None:
+                    inner = self.program.class_scope(binding.class_)
+                    for name in binding.class_.members:
+                        setting = self.fields.class_value(binding.class_, name)
+                        if isinstance(setting, ast.expr):
+                            found[name] = (setting, inner)
+            for keyword in declaration.node.keywords:
+                if keyword.arg is not None and keyword.arg != "metaclass":
+                    found[keyword.arg] = (keyword.value, self.program.scope_of_class(declaration))
+        return found
+
+    # Metaclasses
+
+    def _metaclass_call(self, linear: Sequence[Base]) -> Constructor | Unknown | None:
+        """The `__call__` of a metaclass, None where it is type's own."""
+        for base in linear:
+            if not isinstance(base, Class):
+                continue
+            for keyword in base.declaration.node.keywords:
+                if keyword.arg == "metaclass":
+                    scope = self.program.scope_of_class(base.declaration)
+                    return self._call_of_metaclass(self.program.inference.infer(keyword.value, scope))
+        return None
+
+    def _call_of_metaclass(self, metaclass: object) -> Constructor | Unknown | None:
+        if isinstance(metaclass, External):
+            known = known_class(metaclass.path)
+            if known is not None and issubclass(known, type):
+                return None
+            return Unknown(f"outside the target: metaclass {metaclass.path}")
+        if not isinstance(metaclass, Class):
+            return Unknown("metaclass")
+        for base in self.program.classes.linearize(metaclass.declaration):
+            if isinstance(base, Class):
+                found = self._written(base, "__call__")
+                if found is not None:
+                    return found
+            elif isinstance(base, Unknown) or known_class(base.path) is None:
+                return Unknown("metaclass")
+        return None
+
+
+def handed_on(signature: Signature, old: Constructor | Unknown, hands_on: tuple[bool, bool]) -> Signature | Unknown:
+    """What a function accepts that names some parameters itself and hands the others on."""
+    if not any(hands_on):
+        return signature
+    if isinstance(old, Unknown):
+        return old
+    positional, keywords = hands_on
+    own = [p for p in signature.parameters if not p.is_variadic]
+    names = {parameter.name for parameter in own}
+    taken: list[Parameter] = []
+    for parameter in old.signature.parameters:
+        if parameter.name in names:
+            continue
+        if parameter.kind is ParameterKind.VAR_POSITIONAL:
+            if positional:
+                taken.append(parameter)
+        elif parameter.kind is ParameterKind.VAR_KEYWORD:
+            if keywords:
+                taken.append(parameter)
+        elif positional and keywords:
+            taken.append(parameter)
+        elif keywords and parameter.kind is not ParameterKind.POSITIONAL_ONLY:
+            taken.append(replace(parameter, kind=ParameterKind.KEYWORD_ONLY))
+        elif positional and parameter.kind is not ParameterKind.KEYWORD_ONLY:
+            taken.append(replace(parameter, kind=ParameterKind.POSITIONAL_ONLY))
+    order = list(ParameterKind)
+    merged = sorted([*own, *taken], key=lambda parameter: order.index(parameter.kind))
+    return Signature(tuple(merged), signature.returns)
+
+
+def signature_of(known: object) -> Signature:
+    """The signature of a callable of Python's own library; raises ValueError or TypeError where it has none."""
+    kinds = list(ParameterKind)
+    parameters = tuple(
+        Parameter(
+            parameter.name,
+            kinds[int(parameter.kind)],
+            None if parameter.default is inspect.Parameter.empty else repr(parameter.default),
+        )
+        for parameter in inspect.signature(known).parameters.values()  # type: ignore[arg-type]
+    )
+    return Signature(parameters)
+
+
+def _takes_anything(signature: Signature) -> bool:
+    """True where the variadic parameters are all there is."""
+    kinds = [parameter.kind for parameter in signature.parameters]
+    return kinds == [ParameterKind.VAR_POSITIONAL, ParameterKind.VAR_KEYWORD]
+
+
+def _with(signature: Signature, parameter: Parameter) -> Signature:
+    names = {known.name for known in signature.parameters}
+    while parameter.name in names:
+        parameter = replace(parameter, name=f"{parameter.name}_")
+    return Signature((*signature.parameters, parameter), signature.returns)
+
+
+def _root_signature() -> Signature:
+    root = Parameter("root", ParameterKind.POSITIONAL_OR_KEYWORD, "PydanticUndefined")
+    return Signature((root, Parameter("data", ParameterKind.VAR_KEYWORD)))
