@@ -111,7 +111,7 @@ def _extra(requirement: Requirement) -> str | None:
     marker = requirement.marker
     if marker is None:
         return ""
-    named: list[str] = sorted(set(re.findall(r"""extra\s*==\s*["']([^"']+)["']""", str(marker))))
+    named: list[str] = sorted(set(re.findall(r"""extra\s*==\s*["']([A-Za-z0-9._-]+)["']""", str(marker))))
     for extra in ("", *named):
         if marker.evaluate({**_MACHINE, "extra": extra}):
             return extra

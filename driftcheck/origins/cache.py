@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 _FORMAT = 1
 _STALE_SECONDS = 86_400
+_LOCK_SECONDS = 600
 _TEMPORARY = ".writing-"
 _TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# Made by driftcheck; it may be deleted at any time.\n"
 
@@ -167,8 +168,12 @@ class Cache:
         lock = os.path.join(self.folder, "locks", f"{indexes}-{name}-{version}.lock")
         try:
             os.makedirs(os.path.dirname(lock), exist_ok=True)
-            holder = filelock.FileLock(lock)
+            holder = filelock.FileLock(lock, timeout=_LOCK_SECONDS)
             holder.acquire()
+        except filelock.Timeout as error:
+            raise DriftcheckError(
+                f"another process has been fetching {name} {version} for {_LOCK_SECONDS} s; end it and try again"
+            ) from error
         except OSError as error:
             raise self._unwritable(error) from error
         try:

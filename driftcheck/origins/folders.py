@@ -45,6 +45,7 @@ class FolderTree:
         self.base = base
         self.heads = heads
         self._given = metadata
+        self._unlisted: set[str] = set()
         self._project = project or base
         self._default_name = name or base.name
 
@@ -90,12 +91,16 @@ class FolderTree:
             return self._given
         from driftcheck.origins.project import read_project
 
-        for folder in (self._project, *self._project.parents):
+        for folder in _project_folders(self._project):
             if any((folder / name).is_file() for name in ("pyproject.toml", "setup.py", "setup.cfg", "PKG-INFO")):
                 return read_project(lambda path, folder=folder: read_below(folder, path))  # type: ignore[misc]
-            if (folder / ".git").exists():
-                break
         return Metadata()
+
+    @property
+    def unlisted(self) -> tuple[str, ...]:
+        """What could not be listed or names what no report can print: folders without permission, odd file names."""
+        _ = self.paths
+        return tuple(sorted(self._unlisted))
 
     def read(self, path: str) -> bytes:
         if path not in self.paths:
@@ -128,12 +133,12 @@ class FolderTree:
 
     def _walk(self) -> Iterator[str]:
         if self.heads is None:
-            yield from _walk(str(self.base), str(self.base), "")
+            yield from _walk(str(self.base), str(self.base), "", self._unlisted)
             return
         for head in self.heads:
             place = self.base / head
             if place.is_dir():
-                yield from _walk(str(place), str(self.base), f"{head}/")
+                yield from _walk(str(place), str(self.base), f"{head}/", self._unlisted)
             elif head.endswith(_LISTED) and place.is_file():
                 yield head
 
@@ -184,7 +189,15 @@ def read_below(folder: Path, path: str) -> bytes | None:
     return None
 
 
-def _walk(folder: str, limit: str, prefix: str) -> Iterator[str]:
+def _project_folders(folder: Path) -> Iterator[Path]:
+    """The folder and those above it that may be its project's: up to the clone's, else two, as in `src/package`."""
+    above = list(folder.parents)
+    clone = next((index for index, parent in enumerate([folder, *above]) if (parent / ".git").exists()), 2)
+    yield folder
+    yield from above[:clone]
+
+
+def _walk(folder: str, limit: str, prefix: str, unlisted: set[str]) -> Iterator[str]:
     """The paths of the Python files below a folder. Links to folders are not followed, so there is no loop."""
     pending = [(folder, prefix)]
     while pending:
@@ -193,6 +206,7 @@ def _walk(folder: str, limit: str, prefix: str) -> Iterator[str]:
             with os.scandir(here) as entries:
                 listed = list(entries)
         except OSError:
+            unlisted.add(prefix)
             continue
         names = {entry.name for entry in listed}
         if here != folder and (
@@ -203,7 +217,9 @@ def _walk(folder: str, limit: str, prefix: str) -> Iterator[str]:
             continue
         for entry in listed:
             name = entry.name
-            if name.endswith(_LISTED):
+            if not name.isprintable():
+                unlisted.add(ascii(prefix + name)[1:-1])
+            elif name.endswith(_LISTED):
                 if _is_own_file(entry, limit):
                     yield prefix + name
             elif name not in _SKIPPED and not name.startswith(".") and entry.is_dir(follow_symlinks=False):

@@ -183,12 +183,21 @@ def described_version(folder: Path, commit: str = "HEAD") -> str | None:
 
 def commit_day(folder: Path, commit: str = "HEAD") -> date | None:
     """The day of a commit in its own time zone, None where there is no git or no repository."""
-    from datetime import date
+    from datetime import datetime, timedelta, timezone
 
     try:
-        text = _git(folder, "log", "-1", "--format=%cI", "--end-of-options", commit) if _is_in_clone(folder) else b""
-        return date.fromisoformat(text.decode()[:10]) if text else None
-    except (DriftcheckError, ValueError):
+        # Not `git log`: a clone's settings can have that run a program.
+        text = _git(folder, "cat-file", "commit", commit) if _is_in_clone(folder) else b""
+    except DriftcheckError:
+        return None
+    match = re.search(rb"^committer .*> (\d{1,11}) ([+-]\d\d)(\d\d)$", text, re.MULTILINE)
+    if match is None:
+        return None
+    hours, minutes = int(match[2]), int(match[3])
+    try:
+        zone = timezone(timedelta(hours=hours, minutes=minutes if hours >= 0 else -minutes))
+        return datetime.fromtimestamp(int(match[1]), zone).date()
+    except (ValueError, OverflowError, OSError):
         return None
 
 
@@ -257,7 +266,14 @@ def _command(folder: Path, *arguments: str) -> list[str]:
 
 def _environment() -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return kept | {"GIT_NO_LAZY_FETCH": "1", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+    # A partial clone would fetch what it lacks: no protocol is allowed for it.
+    return kept | {
+        "GIT_NO_LAZY_FETCH": "1",
+        "GIT_ALLOW_PROTOCOL": "none",
+        "GIT_OPTIONAL_LOCKS": "0",
+        "GIT_TERMINAL_PROMPT": "0",
+        "LC_ALL": "C",
+    }
 
 
 def _finish(process: subprocess.Popen[bytes], owner: int) -> None:

@@ -117,6 +117,14 @@ def _cached(cache: Cache, indexes: IndexSettings, name: str, version: str, setti
     for text in stored:
         if wanted is not None and parsed_version(text) == wanted and (found := cache.manifest(key, project, text)):
             return found
+    for text in stored:
+        # `==1.0` was answered with 1.0+cpu, the index having no other.
+        if (
+            wanted is not None
+            and text.partition("+")[0] == str(wanted)
+            and (found := cache.manifest(key, project, text))
+        ):
+            return found
     if settings.offline:
         there = f"only {', '.join(stored)} of it" if stored else "no release of it"
         raise DriftcheckError(
@@ -147,7 +155,7 @@ def _fetch(
 
     project = normalized(name)
     with (
-        contextlib.closing(Transport(indexes, settings.progress)) as transport,
+        contextlib.closing(Transport(indexes, settings)) as transport,
         cache.locked(indexes.key, project, version),
     ):
         found = cache.manifest(indexes.key, project, version)

@@ -123,7 +123,7 @@ def installed_tree(name: str, settings: Settings) -> InstalledTree:
     plain = plain_environment(executable)
     found = _find(name, plain) if plain is not None else None
     if found is None:
-        found = _find(name, ask_interpreter(executable))
+        found = _find(name, ask_interpreter(executable, settings.timeout))
     if found is not None:
         return found
     raise DriftcheckError(

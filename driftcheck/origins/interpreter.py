@@ -86,9 +86,9 @@ def plain_environment(executable: Path, environment: Mapping[str, str] | None = 
     return Interpreter(executable, (str(folders[0]),))
 
 
-def ask_interpreter(executable: Path) -> Interpreter:
-    """Start the interpreter once and have it print where it looks for modules."""
-    output = run_bounded([str(executable), "-c", _SCRIPT], seconds=_SECONDS, output_bytes=_OUTPUT_BYTES)
+def ask_interpreter(executable: Path, seconds: float | None = None) -> Interpreter:
+    """Start the interpreter once and have it print where it looks for modules, within a number of seconds."""
+    output = run_bounded([str(executable), "-c", _SCRIPT], seconds=seconds or _SECONDS, output_bytes=_OUTPUT_BYTES)
     for line in reversed(output.splitlines()):
         if line.startswith(_MARK):
             try:

@@ -81,7 +81,8 @@ def installed_root(paths: Collection[str], top_level: Collection[str] = ()) -> t
         if packages and not _aside(root):
             return root, tuple(sorted(packages))
     modules = [path for path in paths if "/" not in path and path.endswith(".py") and path != "setup.py"]
-    return "", tuple(sorted(modules))
+    folders = {path.partition("/")[0] for path in paths if "/" in path and path.endswith((".py", ".pyi"))}
+    return "", tuple(sorted(modules or folders - ASIDE))
 
 
 def packages_of(paths: Collection[str], roots: tuple[str, ...]) -> tuple[str, ...]:

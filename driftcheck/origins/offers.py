@@ -49,7 +49,7 @@ def offers(name: str, settings: Settings, *, known_on: date | None = None) -> tu
     from driftcheck.origins import releases
     from driftcheck.origins.transport import Transport
 
-    with contextlib.closing(Transport(indexes, settings.progress)) as transport:
+    with contextlib.closing(Transport(indexes, settings)) as transport:
         found = _gathered(releases.all_files(transport, indexes, name))
     rows = [[offer.version, offer.uploaded.isoformat() if offer.uploaded else "", offer.yanked] for offer in found]
     cache.write(place, json.dumps({"format": _FORMAT, "asked": time.time(), "offers": rows}).encode())

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 _SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz")
 
+_FILE = re.compile(r"[A-Za-z0-9._+!-]+")
+
 
 class UnknownProject(DriftcheckError):
     """A project that no index knows."""
@@ -74,7 +76,12 @@ def project_files(transport: Transport, index: str, project: str) -> list[Releas
         is_source = package.package_type == "sdist" and package.filename.endswith(_SDIST_SUFFIXES)
         # A page from elsewhere has no business naming files of this machine.
         is_foreign = local_path(package.url) is not None and local_path(index) is None
-        if package.version is None or is_foreign or not (is_wheel or is_source):
+        if (
+            package.version is None
+            or is_foreign
+            or not (is_wheel or is_source)
+            or not _FILE.fullmatch(package.filename)
+        ):
             continue
         files.append(
             ReleaseFile(

@@ -55,4 +55,4 @@ def target_tree(specification: str, *, settings: Settings | None = None) -> Sour
 
     if re.match(rf"{_NAME}\s*(?:\[[^\]]*\])?\s*[=<>~!]", text) and not os.path.exists(text):
         raise DriftcheckError(f"{text} is no single release; write name==version or name==latest")
-    return folder_tree(Path(text).expanduser())
+    return folder_tree(Path(os.path.expanduser(text)))

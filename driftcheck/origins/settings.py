@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 Progress = Callable[[str, int, "int | None"], None]
 """Told what is being fetched, the bytes so far, and the bytes in all (None where unknown); called from any thread."""
+
+
+@dataclass(slots=True)
+class Traffic:
+    """What went over the network: requests, and bytes received without their headers."""
+
+    requests: int = 0
+    received: int = 0
+
 
 CACHE_FOLDER_VARIABLE = "DRIFTCHECK_CACHE_DIR"
 
@@ -18,13 +27,16 @@ class Settings:
     """How code is looked for.
 
     `offline` allows the cache and nothing else; `cache_folder` replaces the user's cache folder; `python` is the
-    interpreter whose installed distributions count (None: the active environment's, else driftcheck's own).
+    interpreter whose installed distributions count (None: the active environment's, else driftcheck's own);
+    `timeout` is the longest wait in seconds for an answer of the index or the interpreter; `traffic` is counted up.
     """
 
     offline: bool = False
     cache_folder: Path | None = None
     python: str | None = None
     progress: Progress | None = None
+    timeout: float | None = None
+    traffic: Traffic = field(default_factory=Traffic, compare=False)
 
     @property
     def cache(self) -> Path:

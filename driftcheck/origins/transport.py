@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins.index_settings import IndexSettings, without_credentials
 from driftcheck.origins.limits import DOWNLOAD_BYTES, PAGE_BYTES
-from driftcheck.origins.settings import Progress
+from driftcheck.origins.settings import Settings
 
 if TYPE_CHECKING:
     import requests
@@ -31,13 +31,14 @@ class Unreachable(DriftcheckError):
 
 
 class Transport:
-    """One session with connections that are reused; `requests` and `received` count what went over them."""
+    """One session with connections that are reused, opened with the first request."""
 
-    def __init__(self, settings: IndexSettings, progress: Progress | None = None):
-        self.requests = 0
-        self.received = 0
-        self._settings = settings
-        self._progress = progress
+    def __init__(self, index_settings: IndexSettings, settings: Settings):
+        self._settings = index_settings
+        self._progress = settings.progress
+        self._traffic = settings.traffic
+        read_seconds = settings.timeout or _READ_SECONDS
+        self._seconds = (min(read_seconds, _CONNECT_SECONDS), read_seconds)
         self._session: requests.Session | None = None
         self._lock = threading.Lock()
 
@@ -139,7 +140,7 @@ class Transport:
         import requests
 
         with self._lock:
-            self.requests += 1
+            self._traffic.requests += 1
             if self._session is None:
                 self._session = self._opened()
         host = urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
@@ -150,7 +151,7 @@ class Transport:
                 url,
                 headers=headers,
                 stream=True,
-                timeout=(_CONNECT_SECONDS, _READ_SECONDS),
+                timeout=self._seconds,
                 # Given with the request, both win over the variables that requests reads by itself.
                 verify=False if trusted else self._session.verify,
                 proxies={"http": proxy, "https": proxy} if proxy else None,
@@ -169,8 +170,16 @@ class Transport:
 
         session = requests.Session()
         session.headers["User-Agent"] = f"driftcheck/{__version__}"
-        retry = Retry(total=3, connect=1, backoff_factor=0.3, status_forcelist=(429, 502, 503, 504))
-        retry.raise_on_status = False
+        # A server that asks for a long wait is not waited for: an audit that hangs is worse than one that says why.
+        retry = Retry(
+            total=2,
+            connect=1,
+            read=1,
+            backoff_factor=0.3,
+            status_forcelist=(429, 502, 503, 504),
+            raise_on_status=False,
+            respect_retry_after_header=False,
+        )
         adapter = HTTPAdapter(pool_maxsize=CONNECTIONS, max_retries=retry)
         session.mount("https://", adapter)
         session.mount("http://", adapter)
@@ -210,7 +219,7 @@ class Transport:
             ) from error
         finally:
             with self._lock:
-                self.received += count
+                self._traffic.received += count
 
 
 def local_path(url: str) -> Path | None:

@@ -35,6 +35,7 @@ class Index:
     ranges: bool = True
     lying_ranges: bool = False
     status: int = 200
+    delay: float = 0.0
     user: str | None = None
     cut_after: int | None = None
     log: list[str] = field(default_factory=list)
@@ -62,6 +63,8 @@ class Handler(BaseHTTPRequestHandler):
         index = self.server.index
         ranged = self.headers.get("Range", "")
         index.log.append(f"{self.path} {ranged}".strip())
+        if self.server.stopping.wait(index.delay):
+            return
         if index.user and self.headers.get("Authorization") != index.user:
             self.answer(401, b"", {})
         elif index.status != 200:
@@ -144,10 +147,12 @@ class Server(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Handler)
         self.index = index
         index.url = f"http://127.0.0.1:{self.server_address[1]}"
+        self.stopping = threading.Event()
         self.thread = threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
         self.thread.start()
 
     def stop(self) -> None:
+        self.stopping.set()
         self.shutdown()
         self.server_close()
         self.thread.join()

@@ -9,6 +9,7 @@ import pytest
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins import folders, limits
+from driftcheck.origins.folders import FolderTree
 from driftcheck.origins.layout import import_names
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.tree import SourceTree, import_path
@@ -209,8 +210,22 @@ def test_neither_folder_nor_source(tmp_path: Path) -> None:
         client_tree(str(tmp_path / "notes.txt"))
 
 
+@pytest.mark.skipif(os.name != "posix", reason="other systems refuse such names")
+def test_names_that_no_report_can_print(tmp_path: Path) -> None:
+    for name in (b"line\nbreak.py", b"\x1b[31mred.py", b"\xff.py", b"fine.py"):
+        with open(os.path.join(os.fsencode(tmp_path), name), "wb"):
+            pass
+    tree = client_tree(str(tmp_path))
+    assert isinstance(tree, FolderTree)
+    assert list(tree.paths) == ["fine.py"]
+    assert tree.unlisted == ("\\udcff.py", "\\x1b[31mred.py", "line\\nbreak.py")
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
 def test_folder_without_permission(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0)
     with pytest.raises(DriftcheckError, match="may not be read"):
         client_tree(str(tmp_path / "closed"))
+    tree = client_tree(str(tmp_path))
+    assert isinstance(tree, FolderTree)
+    assert tree.unlisted == ("closed/",)

@@ -12,6 +12,7 @@ import pytest
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.origins import git
+from driftcheck.origins.folders import FolderTree
 from driftcheck.origins.git import GitTree
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.tree import SourceTree
@@ -83,6 +84,34 @@ def test_day_of_the_commit(clone: Path) -> None:
     assert tree.committed == date(2025, 3, 4)
 
 
+@pytest.mark.parametrize("stamp", ["999999999999 +0000", "1 +9900", "x +0000", "1741064767 -0030"])
+def test_odd_days(clone: Path, stamp: str) -> None:
+    tree = run(clone, "rev-parse", "HEAD^{tree}")
+    text = f"tree {tree}\nauthor A <a@example.org> {stamp}\ncommitter A <a@example.org> {stamp}\n\nodd\n"
+    written = subprocess.run(
+        ["git", "-C", str(clone), "hash-object", "-t", "commit", "-w", "--literally", "--stdin"],
+        input=text.encode(),
+        check=True,
+        capture_output=True,
+    )
+    commit = written.stdout.decode().strip()
+    assert git.commit_day(clone, commit) == (date(2025, 3, 4) if stamp.startswith("174") else None)
+
+
+def test_missing_objects_are_not_fetched(clone: Path, tmp_path: Path) -> None:
+    """A partial clone fetches what it lacks from wherever its settings say, by any command: not for us."""
+    proof = tmp_path / "proof"
+    partial = tmp_path / "partial"
+    run(clone, "config", "uploadpack.allowFilter", "true")
+    run(tmp_path, "clone", "-q", "--no-checkout", "--filter=blob:none", clone.as_uri(), str(partial))
+    run(partial, "config", "remote.origin.url", f"ext::sh -c 'touch {proof}'")
+    run(partial, "config", "protocol.ext.allow", "always")
+    tree = target_tree(f"git+{partial}@HEAD")
+    with pytest.raises(DriftcheckError, match=r"engine/new\.py is missing"):
+        tree.read("engine/new.py")
+    assert not proof.exists()
+
+
 def test_folder_of_a_clone(clone: Path) -> None:
     tree = target_tree(f"git+{clone / 'engine'}@v1.4.0")
     assert contents(tree) == {"__init__.py": b"A = 1\n", "sub/__init__.py": b"B = 1\n"}
@@ -140,9 +169,24 @@ def test_settings_of_a_clone_run_nothing(clone: Path, tmp_path: Path) -> None:
     script = tmp_path / "evil.sh"
     script.write_text(f"#!/bin/sh\ntouch {proof}\n")
     script.chmod(0o755)
-    for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "core.editor", "core.askPass"):
+    run(clone, "config", "log.showSignature", "true")
+    for key in (
+        "gpg.program",
+        "core.fsmonitor",
+        "core.pager",
+        "core.sshCommand",
+        "diff.external",
+        "core.editor",
+        "core.askPass",
+    ):
         run(clone, "config", key, str(script))
     tree = target_tree(f"git+{clone}@main")
     assert contents(tree)
     assert tree.version
+    assert isinstance(tree, GitTree)
+    assert tree.committed
+    folder = client_tree(str(clone))
+    assert isinstance(folder, FolderTree)
+    assert folder.version
+    assert folder.committed == date(2025, 3, 4)
     assert not proof.exists()

@@ -9,13 +9,16 @@ import pickle
 import subprocess
 import sys
 import zipfile
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
 import pytest
 
 from driftcheck.errors import DriftcheckError
+from driftcheck.origins import cache
 from driftcheck.origins.index import available_versions, latest_version
+from driftcheck.origins.index_settings import read_index_settings
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.origins.settings import Settings
 from driftcheck.tree import SourceTree, import_path
@@ -232,6 +235,36 @@ def test_answer_that_breaks_off(index: Index, settings: Settings) -> None:
     assert target_tree("engine==1.0", settings=settings).read("engine/core.py")
 
 
+def test_lock_that_nobody_lets_go_of(index: Index, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.add("engine", "engine-1.0-py3-none-any.whl", wheel("engine", "1.0", SOURCES))
+    monkeypatch.setattr(cache, "_LOCK_SECONDS", 0.2)
+    holder = cache.Cache(settings.cache)
+    with (
+        holder.locked(read_index_settings().key, "engine", "1.0"),
+        pytest.raises(DriftcheckError, match="another process has been fetching engine"),
+    ):
+        target_tree("engine==1.0", settings=settings)
+    assert target_tree("engine==1.0", settings=settings).read("engine/core.py")
+
+
+def test_server_that_says_nothing(index: Index, settings: Settings) -> None:
+    index.delay = 5.0
+    with pytest.raises(DriftcheckError, match="timed out"):
+        target_tree("engine==1.0", settings=replace(settings, timeout=0.2))
+
+
+def test_traffic_is_counted(index: Index, settings: Settings) -> None:
+    index.add("engine", "engine-1.0-py3-none-any.whl", wheel("engine", "1.0", SOURCES))
+    target_tree("engine==1.0", settings=settings)
+    assert (settings.traffic.requests, settings.traffic.received) == (len(index.log), index.sent)
+
+
+def test_odd_names_on_the_index_are_passed_over(index: Index, settings: Settings) -> None:
+    index.add("engine", "engine-1.0-py3-none-\x1b[31many.whl", b"")
+    index.add("engine", "engine-1.0-py3-none-any.whl", wheel("engine", "1.0", SOURCES))
+    assert target_tree("engine==1.0", settings=settings).read("engine/core.py")
+
+
 def test_answer_with_other_bytes_is_refused(index: Index, settings: Settings) -> None:
     index.lying_ranges = True
     index.add("engine", "engine-1.0-cp39-abi3-manylinux_2_17_x86_64.whl", big_wheel())
@@ -288,6 +321,9 @@ def test_the_most_general_wheel_is_read(index: Index, settings: Settings) -> Non
 def test_local_version_stands_for_its_public_one(index: Index, settings: Settings) -> None:
     index.add("engine", "engine-1.0+cpu-py3-none-any.whl", wheel("engine", "1.0+cpu", SOURCES))
     assert target_tree("engine==1.0", settings=settings).version == "1.0+cpu"
+    asked = len(index.log)
+    assert target_tree("engine==1.0", settings=settings).version == "1.0+cpu"
+    assert len(index.log) == asked
 
 
 def test_purelib_members_keep_their_paths(index: Index, settings: Settings) -> None:
