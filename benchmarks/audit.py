@@ -1,11 +1,12 @@
 """How long the README's audit takes, whole process, beside a type checker on the same files.
 
-    python -m benchmarks.audit [--pairs 15] [--imports]
+    python -m benchmarks.audit [--pairs 15] [--sources-only] [--imports]
 
 With everything cached, driftcheck and ty take turns in one run, so that both meet the same machine: what counts is the
-ratio. ty gets the client's files in a folder and the target's sources on its search path, once all the files and once
-only those that use the target. Then the audit is run with an empty cache, and what it fetches is counted.
-`--imports` lists the modules that take longest to import.
+ratio. ty checks all the client's files, and only those that use the target. It gets the target in two ways: installed
+with its dependencies, as a type checker needs it (in the environment that the tests with a real vLLM use, which is made
+if need be), and as bare sources on its search path, where torch and all else is unknown to it. Then the audit is run with
+an empty cache, and what it fetches is counted. `--imports` lists the modules that take longest to import.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from statistics import median
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.origins.settings import CACHE_FOLDER_VARIABLE, Settings, Traffic
 from driftcheck.tree import SourceTree
+from tests.real.environments import interpreter_of
 
 CLIENT, TARGET, BASELINE = "speculators==0.3.0", "vllm==0.16.0", "vllm==0.11.0"
 DRIFTCHECK = (sys.executable, "-m", "driftcheck")
@@ -114,32 +116,38 @@ def fetched(folder: Path) -> Traffic:
     return settings.traffic
 
 
-def compare(pairs: int, work: Path) -> None:
+def compare(pairs: int, work: Path, python: Path | None) -> None:
     """Prints the table of whole processes with everything cached."""
     client, target = client_tree(CLIENT), target_tree(TARGET)
     target_tree(BASELINE)
     every, using, path = work / "every", work / "using", work / "target"
     counts = write_files(client, every), write_files(client, using, re.compile(rb"\bvllm\b"))
     write_files(target, path)
-    ty = (ty_program(), "check", "--no-progress", "--extra-search-path", str(path), "--project")
-    name, peers = "driftcheck audit", (f"ty check, all {counts[0]} files", f"ty check, {counts[1]} files that use vLLM")
-    commands: dict[str, Sequence[str]] = {
-        name: AUDIT,
-        peers[0]: (*ty, str(every), str(every)),
-        peers[1]: (*ty, str(using), str(using)),
-        "driftcheck --version": (*DRIFTCHECK, "--version"),
-        "python -c pass": (sys.executable, "-c", "pass"),
-    }
+    ty = (ty_program(), "check", "--no-progress")
+    commands: dict[str, Sequence[str]] = {"driftcheck audit": AUDIT}
+    for place, options in (("installed", ("--python", str(python))), ("sources", ("--extra-search-path", str(path)))):
+        if place == "installed" and python is None:
+            continue
+        for folder, count in zip((every, using), counts, strict=True):
+            commands[f"ty check, {count:2} files, vllm {place}"] = (
+                *ty,
+                *options,
+                "--project",
+                str(folder),
+                str(folder),
+            )
+    commands["driftcheck --version"] = (*DRIFTCHECK, "--version")
+    commands["python -c pass"] = (sys.executable, "-c", "pass")
     runs = take_turns(commands, pairs)
-    print(f"{'cached':34} {'wall':>8} {'best':>8} {'cpu':>8} {'ratio':>8}")
+    print(f"{'everything cached':36} {'wall':>8} {'best':>8} {'cpu':>8} {'ratio':>8}")
     for command, taken in runs.items():
         walls = [run.wall for run in taken]
-        row = f"{command:34} {median(walls):7.3f}s {min(walls):7.3f}s {median(run.cpu for run in taken):7.3f}s"
-        if command in peers:
-            ratio = median(own.wall / peer.wall for own, peer in zip(runs[name], taken, strict=True))
+        row = f"{command:36} {median(walls):7.3f}s {min(walls):7.3f}s {median(run.cpu for run in taken):7.3f}s"
+        if command.startswith("ty "):
+            ratio = median(own.wall / peer.wall for own, peer in zip(runs["driftcheck audit"], taken, strict=True))
             row += f" {ratio:8.2f}"
         print(row)
-    print("ratio: of the audit to this, on the clock, the median of pairs that ran one after the other")
+    print("ratio: of the audit to this, by the clock, the median over the turns")
 
 
 def from_nothing(repeats: int, work: Path) -> None:
@@ -151,7 +159,7 @@ def from_nothing(repeats: int, work: Path) -> None:
     traffic = fetched(work / "cache-counted")
     walls = sorted(run.wall for run in runs)
     cpu = median(run.cpu for run in runs)
-    print(f"\n{'nothing cached':34} {median(walls):7.3f}s {walls[0]:7.3f}s {cpu:7.3f}s")
+    print(f"\n{'nothing cached':36} {median(walls):7.3f}s {walls[0]:7.3f}s {cpu:7.3f}s")
     print(f"fetched: {traffic.received / 1e6:.1f} MB in {traffic.requests} requests ({CLIENT}, {TARGET}, {BASELINE})")
 
 
@@ -171,12 +179,14 @@ def main() -> None:
     """Parses the options and prints the tables."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.audit", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--pairs", type=int, default=15, metavar="N", help="counted runs of each program (default: 15)")
+    parser.add_argument("--sources-only", action="store_true", help="make and use no environment with the target")
     parser.add_argument("--imports", action="store_true", help="also list the slow imports")
     options = parser.parse_args()
-    python = f"{platform.python_implementation()} {platform.python_version()}"
-    print(f"{python}, {os.cpu_count()} processors, driftcheck {version_of('driftcheck')}, ty {version_of('ty')}\n")
+    runtime = f"{platform.python_implementation()} {platform.python_version()}"
+    print(f"{runtime}, {os.cpu_count()} processors, driftcheck {version_of('driftcheck')}, ty {version_of('ty')}\n")
+    python = None if options.sources_only else interpreter_of("vllm-0.16.0")
     with tempfile.TemporaryDirectory(prefix="driftcheck-benchmark-") as folder:
-        compare(options.pairs, Path(folder))
+        compare(options.pairs, Path(folder), python)
         from_nothing(3, Path(folder))
     if options.imports:
         slow_imports()
