@@ -268,6 +268,9 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
         if verdict.status == "unresolved":
             result.leave(usage, sort, verdict.reason)
             continue
+        if isinstance(usage, CallUsage) and findings.is_replaced(verdict):
+            result.leave(usage, sort, "replaced by the client")
+            continue
         if isinstance(usage, AttributeUsage) and verdict.status == "broken":
             answer = findings.attribute(usage, verdict)
             if isinstance(answer, str):

@@ -63,6 +63,8 @@ class Findings:
         """The finding for an import that fails, None where a guard provides for it."""
         absent = verdict.absent
         assert absent is not None
+        if (usage.module, usage.name) in self.extensions:
+            return None
         guard = _guard(usage.guards, IMPORT_ERRORS)
         drift = self._drift(usage)
         severity, certainty = Severity.ERROR, Certainty.CERTAIN
@@ -216,6 +218,11 @@ class Findings:
         return self.program.mentions_store(name)
 
     # Calls
+
+    def is_replaced(self, verdict: Verdict) -> bool:
+        """True where the client puts something of its own in the place of what a call calls."""
+        owner, _, name = verdict.symbol.removesuffix(".__init__").rpartition(".")
+        return (owner, name) in self.extensions
 
     def call(self, usage: CallUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a call that does not bind, or that binds to something else than in the baseline."""

@@ -143,6 +143,10 @@ class Judge:
     def extended(self, usage: AttributeUsage) -> list[tuple[str, str]]:
         """The classes and modules of the target that a store puts an attribute on, as (owner, name)."""
         owners: list[tuple[str, str]] = []
+        for result in members_of(usage.result):
+            # What is replaced is replaced for those who import it from where it is defined, too.
+            if isinstance(result, Class | Function) and self.program.is_target(result.declaration.module.name):
+                owners.append((result.declaration.symbol.rpartition(".")[0], result.declaration.name))
         for member in members_of(usage.receiver):
             if isinstance(member, Module) and self.program.is_target(member.name):
                 owners.append((member.name, usage.name))

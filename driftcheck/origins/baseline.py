@@ -164,7 +164,8 @@ def _namesake(
     Equal numbers by chance are told by the days: such releases lie far apart.
     """
     own = parsed_version(tree.version or "")
-    if own is None:
+    if own is None or normalized(target) not in normalized(tree.name).split("-"):
+        # A library that serves many others bears no one's number but its own.
         return None
     is_plugin = normalized(tree.name).startswith(f"{normalized(target)}-")
     series = [(version, offer) for version, offer in known if version.release[:2] == own.release[:2]]

@@ -131,7 +131,7 @@ class Facts:
             return None
         from driftcheck.surface.scopes import ModuleScope
 
-        return self._name(ast.Name(original), ModuleScope(self.program, module))
+        return self.evaluate(ast.Name(original), ModuleScope(self.program, module))
 
     def _version(self) -> Value | None:
         return Value(self.program.target.version, is_fact=True) if self.program.target.version else None

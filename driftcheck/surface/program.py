@@ -240,6 +240,8 @@ class Program:
             found = exports.lookup(name)
             if not isinstance(found, Absent):
                 return found
+        if "globals()" in module.text and re.search(rf"globals\(\)\[\s*[\"']{re.escape(name)}[\"']", module.text):
+            return Unknown("name that is written into globals()")
         if _DYNAMIC_MODULE.search(module.text):
             return Unknown("module that fills its own namespace, through globals() or the like")
         if "global " in module.text and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", module.text, re.MULTILINE):
