@@ -9,6 +9,9 @@ KEPT_BYTES = 400_000_000
 MEMBERS = 100_000
 """Members of an archive, and Python files of a folder."""
 
+DIRECTORY_BYTES = 16_000_000
+"""Bytes of a zip's directory, and of one header of a tar."""
+
 STREAM_BYTES = 2_000_000_000
 """Uncompressed bytes of a source distribution, the files that are skipped included."""
 

@@ -16,7 +16,7 @@ from driftcheck.origins.transport import Transport, Unreachable, local_path, sho
 if TYPE_CHECKING:
     from packaging.version import Version
 
-_SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tar.xz", ".tgz")
+_SDIST_SUFFIXES = (".tar.gz", ".zip", ".tar.bz2", ".tgz")
 
 _FILE = re.compile(r"[A-Za-z0-9._+!-]+")
 

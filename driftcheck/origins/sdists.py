@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
 import posixpath
 import tarfile
-import zipfile
-import zlib
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import IO, BinaryIO, cast
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.archives import check_members, check_name, check_size, read_member
+from driftcheck.origins.archives import (
+    DAMAGE,
+    BoundedReader,
+    check_members,
+    check_name,
+    check_size,
+    damage,
+    open_zip,
+    read_member,
+)
 from driftcheck.origins.cache import Contents
 from driftcheck.origins.layout import installed_root
-from driftcheck.origins.limits import KEPT_BYTES, MEMBERS, SOURCE_SUFFIXES, STREAM_BYTES
+from driftcheck.origins.limits import KEPT_BYTES, MEMBER_BYTES, MEMBERS, SOURCE_SUFFIXES, STREAM_BYTES
 from driftcheck.origins.project import read_project
 from driftcheck.origins.wheels import Listing
 
@@ -32,17 +41,8 @@ def read_sdist(stream: BinaryIO, name: str, contents: Contents) -> Listing:
             if total > KEPT_BYTES:
                 raise DriftcheckError(f"{name} holds more than {KEPT_BYTES:,} bytes of sources; it is refused")
             files[path] = data
-    except (
-        tarfile.TarError,
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        NotImplementedError,
-        ValueError,
-        OSError,
-    ) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DriftcheckError(f"{name} is damaged or no archive: {reason}") from error
+    except DAMAGE as error:
+        raise DriftcheckError(f"{name} is damaged or no archive: {damage(error)}") from error
     top = _top_folder(files)
     files = {path[len(top) :]: data for path, data in files.items() if path.startswith(top)}
     names: list[str] = []
@@ -72,15 +72,16 @@ def _wanted(path: str) -> bool:
 
 
 def _tarred(stream: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
-    count = total = 0
-    with tarfile.open(fileobj=stream, mode="r|*") as archive:
-        for member in archive:
-            count += 1
-            total += max(0, member.size)
+    with bz2.BZ2File(stream) if name.endswith(".bz2") else gzip.GzipFile(fileobj=stream) as unpacked:
+        reader = BoundedReader(cast("IO[bytes]", unpacked), name, at_once=MEMBER_BYTES + 512, in_all=STREAM_BYTES)
+        yield from _members(cast("IO[bytes]", reader), name)
+
+
+def _members(stream: IO[bytes], name: str) -> Iterator[tuple[str, bytes]]:
+    with tarfile.open(fileobj=stream, mode="r:") as archive:
+        for count, member in enumerate(archive, 1):
             if count > MEMBERS:
                 raise DriftcheckError(f"{name} holds more than {MEMBERS:,} members; it is refused")
-            if total > STREAM_BYTES:
-                raise DriftcheckError(f"{name} unpacks to more than {STREAM_BYTES:,} bytes; it is refused")
             path = member.name.removeprefix("./")
             if path in ("", "."):
                 continue
@@ -107,7 +108,7 @@ def _check_link(member: tarfile.TarInfo, path: str, name: str) -> None:
 
 
 def _zipped(stream: BinaryIO, name: str) -> Iterator[tuple[str, bytes]]:
-    with zipfile.ZipFile(stream) as archive:
+    with open_zip(stream, name) as archive:
         for path, info in check_members(archive.infolist(), name).items():
             if _wanted(path):
                 yield path, read_member(archive, info, name)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import base64
 import hashlib
 import zipfile
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import IO
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.archives import check_members, check_size, read_member
+from driftcheck.origins.archives import DAMAGE, check_members, check_size, damage, open_zip, read_member
 from driftcheck.origins.cache import Contents
 from driftcheck.origins.limits import EXTENSION_SUFFIXES, KEPT_BYTES, SOURCE_SUFFIXES
 from driftcheck.origins.metadata import Metadata, parse_core_metadata, parse_record
@@ -36,11 +35,10 @@ def read_wheel(stream: IO[bytes], name: str, contents: Contents, label: str) -> 
     Sources whose hash RECORD gives and the contents already have are not read.
     """
     try:
-        with zipfile.ZipFile(stream) as archive:
+        with open_zip(stream, name) as archive:
             return _read(archive, stream, name, contents, label)
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, ValueError, OSError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DriftcheckError(f"{name} is damaged or no wheel: {reason}") from error
+    except DAMAGE as error:
+        raise DriftcheckError(f"{name} is damaged or no wheel: {damage(error)}") from error
 
 
 def _read(archive: zipfile.ZipFile, stream: IO[bytes], name: str, contents: Contents, label: str) -> Listing:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
+import random
 import struct
 import tarfile
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -256,3 +259,75 @@ def test_nothing_leaves_the_cache_folder(index: Index, settings: Settings, tmp_p
     before = {path for path in tmp_path.rglob("*") if settings.cache not in (path, *path.parents)}
     refused(index, settings, sdist("engine", "1.0", SOURCES, members=(member("engine-1.0/../../evil.py"),)), SDIST)
     assert {path for path in tmp_path.rglob("*") if settings.cache not in (path, *path.parents)} == before
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME])
+def test_tar_header_that_claims_gigabytes(index: Index, settings: Settings, kind: bytes) -> None:
+    header = member("x", kind, size=6_000_000_000).tobuf(tarfile.GNU_FORMAT)
+    data = gzip.compress(header) + gzip.compress(b"\0" * 30_000_000)
+    assert "has a header of more than" in refused(index, settings, data, SDIST)
+
+
+def test_chain_of_tar_headers(index: Index, settings: Settings) -> None:
+    link = member("x", tarfile.GNUTYPE_LONGNAME, size=512).tobuf(tarfile.GNU_FORMAT) + b"a" * 511 + b"\0"
+    assert "damaged" in refused(index, settings, gzip.compress(link * 5000), SDIST)
+
+
+def test_tar_that_unpacks_to_more_than_it_says(
+    index: Index, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sdists, "STREAM_BYTES", 1_000_000)
+    skipped = member("engine-1.0/data.bin", size=50_000_000).tobuf()
+    data = gzip.compress(skipped + b"\0" * 50_000_000)
+    assert "unpacks to more than 1,000,000 bytes" in refused(index, settings, data, SDIST)
+
+
+def test_huge_zip_directory(index: Index, settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(archives, "DIRECTORY_BYTES", 100_000)
+    data = wheel("engine", "1.0", {f"engine/m{number}.py": "" for number in range(2000)})
+    assert "has a header of more than 100,000 bytes" in refused(index, settings, data)
+
+
+def test_random_damage() -> None:
+    """Whatever is done to an archive, it is read or refused, never anything else."""
+    files = {"engine/__init__.py": "A = 1\n", "engine/core.py": "B = 2\n" * 50, f"engine/{'x' * 150}.py": ""}
+    archive, source = wheel("engine", "1.0", files), gzip.decompress(sdist("engine", "1.0", files))
+    dice = random.Random(1)
+    outcomes: Counter[str] = Counter()
+    for _ in range(400):
+        damaged = mutilated(archive, dice)
+        outcomes[outcome("engine.whl", damaged)] += 1
+        outcomes[outcome("engine.zip", damaged)] += 1
+        outcomes[outcome("engine.tar.gz", gzip.compress(mutilated(source, dice), 1))] += 1
+    assert set(outcomes) == {"read", "refused"}
+    assert min(outcomes.values()) > 100
+
+
+def outcome(name: str, data: bytes) -> str:
+    """What becomes of an archive of that name; any exception but the one for the user fails the test."""
+    stream, contents = io.BytesIO(data), cache.Contents({})
+    try:
+        if name.endswith(".whl"):
+            wheels.read_wheel(stream, name, contents, "engine 1.0")
+        else:
+            sdists.read_sdist(stream, name, contents)
+    except DriftcheckError as error:
+        return "two lines" if "\n" in str(error) else "refused"
+    return "read"
+
+
+def mutilated(data: bytes, dice: random.Random) -> bytes:
+    """The bytes with some changed, left out, repeated or cut off."""
+    changed = bytearray(data)
+    for _ in range(dice.choice((1, 1, 2, 5, 20))):
+        place, other = dice.randrange(len(changed)), dice.randrange(len(changed))
+        what = dice.randrange(5)
+        if what <= 1:
+            changed[place] = dice.choice((0, 1, 0x7F, 0x80, 0xFF))
+        elif what == 2:
+            changed[place : place + 4] = b"\xff\xff\xff\xff"
+        elif what == 3:
+            changed[place:place] = changed[other : other + dice.randrange(1, 200)]
+        elif len(changed) > 100:
+            del changed[place : place + dice.randrange(1, 40)]
+    return bytes(changed)
