@@ -5,8 +5,8 @@
 With everything cached, driftcheck and ty take turns in one run, so that both meet the same machine: what counts is the
 ratio. ty checks all the client's files, and only those that use the target. It gets the target in two ways: installed
 with its dependencies, as a type checker needs it (in the environment that the tests with a real vLLM use, which is made
-if need be), and as bare sources on its search path, where torch and all else is unknown to it. Then the audit is run with
-an empty cache, and what it fetches is counted. `--imports` lists the modules that take longest to import.
+if need be), and as bare sources on its search path, where torch and all else is unknown to it. Then the audit is run
+with an empty cache, and what it fetches is counted. `--imports` lists the modules that take longest to import.
 """
 
 from __future__ import annotations
@@ -48,13 +48,14 @@ class Run:
     code: int
 
 
-def timed(command: Sequence[str], variables: Mapping[str, str] | None = None) -> Run:
-    """Runs a command to its end, without its output."""
+def timed(command: Sequence[str], bytecode: Path, variables: Mapping[str, str] | None = None) -> Run:
+    """Runs a command to its end, without its output; Python keeps its bytecode, as it does for what is installed."""
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     done = subprocess.run(
         command,
-        env={**os.environ, **(variables or {})},
+        env={**inherited, "PYTHONPYCACHEPREFIX": str(bytecode), **(variables or {})},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -66,14 +67,14 @@ def timed(command: Sequence[str], variables: Mapping[str, str] | None = None) ->
     return Run(wall, cpu, done.returncode)
 
 
-def take_turns(commands: Mapping[str, Sequence[str]], turns: int) -> dict[str, list[Run]]:
+def take_turns(commands: Mapping[str, Sequence[str]], turns: int, bytecode: Path) -> dict[str, list[Run]]:
     """Runs each command once a turn, in an order that changes from turn to turn; a first turn is not counted."""
     names = list(commands)
     runs: dict[str, list[Run]] = {name: [] for name in names}
     for turn in range(turns + 1):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
-            run = timed(commands[name])
+            run = timed(commands[name], bytecode)
             # Both exit with 1 for findings; anything else is a failure that would look fast.
             if run.code not in (0, 1):
                 raise SystemExit(f"{name} ended with {run.code}: {' '.join(commands[name])}")
@@ -138,7 +139,7 @@ def compare(pairs: int, work: Path, python: Path | None) -> None:
             )
     commands["driftcheck --version"] = (*DRIFTCHECK, "--version")
     commands["python -c pass"] = (sys.executable, "-c", "pass")
-    runs = take_turns(commands, pairs)
+    runs = take_turns(commands, pairs, work / "bytecode")
     print(f"{'everything cached':36} {'wall':>8} {'best':>8} {'cpu':>8} {'ratio':>8}")
     for command, taken in runs.items():
         walls = [run.wall for run in taken]
@@ -152,7 +153,8 @@ def compare(pairs: int, work: Path, python: Path | None) -> None:
 
 def from_nothing(repeats: int, work: Path) -> None:
     """Prints what the audit costs where nothing is cached."""
-    runs = [timed(AUDIT, {CACHE_FOLDER_VARIABLE: str(work / f"cache-{number}")}) for number in range(repeats)]
+    caches = [{CACHE_FOLDER_VARIABLE: str(work / f"cache-{number}")} for number in range(repeats)]
+    runs = [timed(AUDIT, work / "bytecode", variables) for variables in caches]
     failed = next((run for run in runs if run.code not in (0, 1)), None)
     if failed is not None:
         raise SystemExit(f"the audit with an empty cache ended with {failed.code}")
@@ -163,9 +165,10 @@ def from_nothing(repeats: int, work: Path) -> None:
     print(f"fetched: {traffic.received / 1e6:.1f} MB in {traffic.requests} requests ({CLIENT}, {TARGET}, {BASELINE})")
 
 
-def slow_imports() -> None:
+def slow_imports(bytecode: Path) -> None:
     """Prints the imports of a cached audit that take longest, alone and with what they import."""
-    done = subprocess.run([sys.executable, "-X", "importtime", *AUDIT[1:]], capture_output=True, text=True, check=False)
+    options = ("-X", "importtime", "-X", f"pycache_prefix={bytecode}")
+    done = subprocess.run([sys.executable, *options, *AUDIT[1:]], capture_output=True, text=True, check=False)
     rows = re.findall(r"^import time:\s+(\d+) \|\s+(\d+) \| ( *)(\S+)$", done.stderr, re.MULTILINE)
     total = sum(int(own) for own, _, _, _ in rows)
     print(f"\nimports: {len(rows)} modules, {total / 1000:.0f} ms; those above {_SLOW_IMPORT / 1000:.0f} ms")
@@ -188,8 +191,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="driftcheck-benchmark-") as folder:
         compare(options.pairs, Path(folder), python)
         from_nothing(3, Path(folder))
-    if options.imports:
-        slow_imports()
+        if options.imports:
+            slow_imports(Path(folder) / "bytecode")
 
 
 def version_of(name: str) -> str:
