@@ -59,7 +59,7 @@ class _Step:
 
 
 class _Display:
-    """Holds the steps under way; a thread of its own, and only that one, draws them with rich, which is imported then."""
+    """Holds the steps under way; a thread of its own draws them with rich, which nobody else imports."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience

@@ -34,7 +34,7 @@ print("rich" in sys.modules)
 
 
 def on_terminal(code: str, awaited: str = "", **variables: str) -> tuple[str, str]:
-    """What the code prints to stdout, a pipe, and to stderr, a terminal; a line follows once `awaited` is seen there."""
+    """What the code prints to stdout, a pipe, and to stderr, a terminal; a line follows once `awaited` is seen."""
     ours, theirs = pty.openpty()
     with os.fdopen(ours, "rb", buffering=0) as terminal:
         process = subprocess.Popen(

@@ -10,7 +10,7 @@ from driftcheck.model import Evidence, Finding, Fix, Report, Skipped, TargetSumm
 
 SCHEMA_VERSION = 1
 
-Json: TypeAlias = "None | bool | int | str | Sequence[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | str | Sequence[Json] | dict[str, Json] | None"
 
 
 def render_json(report: Report, *, explain_unresolved: bool = False) -> str:

@@ -44,7 +44,7 @@ class WrittenSignature:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What became of one parameter: kept (" "), gone ("-"), added ("+"), or changed ("~", then `before` is its old form)."""
+    """What became of a parameter: kept (" "), gone ("-"), added ("+") or changed ("~", `before` being its old form)."""
 
     mark: Mark
     parameter: WrittenParameter

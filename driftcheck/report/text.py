@@ -143,7 +143,7 @@ def _raises(finding: Finding) -> str:
 
 
 def _excerpt(page: _Page, finding: Finding, label: str) -> Generator[Line, None, str]:
-    """The source line without its indentation, carets under the place, the label beside them; returns it if it can't be."""
+    """The source line without its indentation, carets under the place; gives back a label that doesn't fit."""
     location, style = finding.location, finding.severity.value
     source = page.sources.get((location.path, location.line))
     if source is None or not source.strip():

@@ -1,4 +1,4 @@
-"""`pytest tests/compare --hypothesis-profile thorough` takes a minute or two and looks at 20,000 examples a property."""
+"""`pytest tests/compare --hypothesis-profile thorough` takes a minute or two: 20,000 examples a property."""
 
 from hypothesis import settings
 

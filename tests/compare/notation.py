@@ -59,5 +59,5 @@ def defined(definition: str, *, is_method: bool = False) -> dict[str, Any]:
     source = f"def f({definition}): {body}"
     if is_method:
         source = f"class C:\n    def m(self, {definition}): {body}\nf = C().m"
-    exec(source, namespace)  # noqa: S102  (Python is what we compare with, and the text is the tests' own)
+    exec(source, namespace)  # Python is what we compare with, and the text is the tests' own
     return namespace

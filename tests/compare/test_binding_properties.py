@@ -125,7 +125,7 @@ def expansions(target: Signature) -> Iterator[Mapping[str, Any]]:
     for length in range(places + 1):
         for size in range(len(KEYWORDS) + 1):
             for names in itertools.combinations(KEYWORDS, size):
-                yield {"xs": tuple(range(100, 100 + length)), "kw": {name: 200 for name in names}}
+                yield {"xs": tuple(range(100, 100 + length)), "kw": dict.fromkeys(names, 200)}
 
 
 @given(definitions(), calls(is_open=True))

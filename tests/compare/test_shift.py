@@ -13,13 +13,15 @@ SHIFTED = [
     # A parameter was put before others.
     ("a, b=0", "a, new=None, b=0", "f(1, 2)", "certain", "argument 2 was for 'b' and now lands on 'new'", "b"),
     # Two changed places.
-    ("name, value", "value, name", "f(1, 2)", "certain", "argument 1 was for 'name' and now lands on 'value', and 1 more of the call", "name"),
+    ("name, value", "value, name", "f(1, 2)", "certain",
+     "argument 1 was for 'name' and now lands on 'value', and 1 more of the call", "name"),
     # One is now taken by keyword only, and another has its place.
     ("a, b=0, c=0", "a, c=0, *, b=0", "f(1, 2)", "certain", "argument 2 was for 'b' and now lands on 'c'", "b"),
     # One was removed, and the others moved up.
     ("a, old=None, b=0", "a, b=0", "f(1, 2)", "likely", "argument 2 was for 'old' and now lands on 'b'", None),
     # A renamed parameter stands elsewhere.
-    ("graph, weighted=False", "graph, nodes=None, weight=None, count=True", "f(1, True)", "likely", "argument 2 was for 'weighted' and now lands on 'nodes'", "weight"),
+    ("graph, weighted=False", "graph, nodes=None, weight=None, count=True", "f(1, True)", "likely",
+     "argument 2 was for 'weighted' and now lands on 'nodes'", "weight"),
     # *args lost its first value to a parameter put before it.
     ("a, *args", "a, new=None, *args", "f(1, 2)", "likely", "argument 2 was for '*args' and now lands on 'new'", None),
     ("a, *args", "a, new, *args", "f(1, 2)", "possible", "argument 2 was for '*args' and now lands on 'new'", None),
@@ -28,18 +30,23 @@ SHIFTED = [
     ("a, b=0, *args", "a, *args, b=0", "f(1, 2)", "certain", "argument 2 was for 'b' and now lands on '*args'", "b"),
     ("a, b=0, *args", "a, *args", "f(1, 2)", "possible", "argument 2 was for 'b' and now lands on '*args'", None),
     # Names, defaults and number all changed: another signature.
-    ("port, protocol=None, start=True", "config=None, start=True", "f(0)", "possible", "argument 1 was for 'port' and now lands on 'config'", None),
+    ("port, protocol=None, start=True", "config=None, start=True", "f(0)", "possible",
+     "argument 1 was for 'port' and now lands on 'config'", None),
     # The place was given to something of another type.
-    ("request: ModelRequest", "output: SchedulerOutput", "f(1)", "possible", "argument 1 was for 'request' and now lands on 'output'", "output"),
+    ("request: ModelRequest", "output: SchedulerOutput", "f(1)", "possible",
+     "argument 1 was for 'request' and now lands on 'output'", "output"),
     # The value is the default of where it lands, and nothing is lost.
-    ("a, old=None, b=None", "a, b=None", "f(1, None)", "possible", "argument 2 was for 'old' and now lands on 'b'", None),
+    ("a, old=None, b=None", "a, b=None", "f(1, None)", "possible",
+     "argument 2 was for 'old' and now lands on 'b'", None),
     ("a, b='x'", 'a, new="x", b="x"', "f(1, 'x')", "possible", "argument 2 was for 'b' and now lands on 'new'", "b"),
     # It is the default of where it lands, but not of where it is missed.
     ("a, b=0", "a, new=None, b=0", "f(1, None)", "certain", "argument 2 was for 'b' and now lands on 'new'", "b"),
     # Or what is missed where it belongs is given something else.
-    ("a=None, b=None", "b=None, a=None", "f(None, 2)", "certain", "argument 1 was for 'a' and now lands on 'b', and 1 more of the call", "a"),
+    ("a=None, b=None", "b=None, a=None", "f(None, 2)", "certain",
+     "argument 1 was for 'a' and now lands on 'b', and 1 more of the call", "a"),
     # An unpacked value after the shifted one changes nothing about it.
-    ("a, b=0, c=0", "a, new=None, b=0, c=0", "f(1, 2, *xs)", "certain", "argument 2 was for 'b' and now lands on 'new'", "b"),
+    ("a, b=0, c=0", "a, new=None, b=0, c=0", "f(1, 2, *xs)", "certain",
+     "argument 2 was for 'b' and now lands on 'new'", "b"),
     # A parameter that is taken by position only can't be asked for by keyword.
     ("a, b=0, /", "b=0, a=0, /", "f(1)", "certain", "argument 1 was for 'a' and now lands on 'b'", None),
 ]  # fmt: skip
