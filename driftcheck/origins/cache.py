@@ -20,7 +20,7 @@ import threading
 import time
 import weakref
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -100,10 +100,10 @@ class Cache:
             return []
         return sorted(entry.removesuffix(".manifest") for entry in entries if entry.endswith(".manifest"))
 
-    def places(self, indexes: str, name: str) -> dict[str, Place]:
-        """Where the contents of all cached releases of a project are, by hash; packs that are gone are left out."""
+    def places(self, indexes: str, name: str, versions: Iterable[str]) -> dict[str, Place]:
+        """Where the contents of cached releases of a project are, by hash; packs that are gone are left out."""
         found: dict[str, Place] = {}
-        for version in self.versions(indexes, name):
+        for version in versions:
             manifest = self.manifest(indexes, name, version)
             if manifest is None:
                 continue

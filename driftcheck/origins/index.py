@@ -13,9 +13,11 @@ from driftcheck.origins.index_settings import IndexSettings, read_index_settings
 from driftcheck.origins.names import normalized, parsed_version, sorted_versions
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from driftcheck.origins.settings import Settings
+
+_NEIGHBOURS = 2
 
 
 class ReleaseTree:
@@ -162,7 +164,7 @@ def _fetch(
         lost = _lost(cache, found) if found and damaged else set()
         if found is not None and not lost:
             return found
-        places = cache.places(indexes.key, project)
+        places = cache.places(indexes.key, project, _neighbours(cache.versions(indexes.key, project), version))
         contents = Contents({digest: place for digest, place in places.items() if digest not in lost})
         file = releases.best_file(releases.files_of_release(transport, indexes, name, version))
         listing = read_release(transport, file, contents, f"{name} {file.version}")
@@ -181,6 +183,19 @@ def _fetch(
         )
         cache.store_manifest(indexes.key, manifest)
         return manifest
+
+
+def _neighbours(stored: Sequence[str], version: str) -> list[str]:
+    """The cached releases that have most files in common with this one, and the release itself."""
+    wanted = parsed_version(version)
+    by_version = {parsed: text for text in stored if (parsed := parsed_version(text)) is not None}
+    if wanted is None:
+        return []
+    near = [
+        *sorted(parsed for parsed in by_version if parsed < wanted)[-_NEIGHBOURS:],
+        *sorted(parsed for parsed in by_version if parsed > wanted)[:_NEIGHBOURS],
+    ]
+    return [by_version[parsed] for parsed in ([wanted] if wanted in by_version else []) + near]
 
 
 def _lost(cache: Cache, manifest: Manifest) -> set[str]:

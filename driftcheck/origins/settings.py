@@ -11,12 +11,28 @@ Progress = Callable[[str, int, "int | None"], None]
 """Told what is being fetched, the bytes so far, and the bytes in all (None where unknown); called from any thread."""
 
 
-@dataclass(slots=True)
 class Traffic:
-    """What went over the network: requests, and bytes received without their headers."""
+    """What went over the network: requests, and bytes received without their headers; counted from any thread."""
 
-    requests: int = 0
-    received: int = 0
+    def __init__(self) -> None:
+        # Appending to a list is one step for Python, adding to a number is not.
+        self._requests: list[int] = []
+        self._received: list[int] = []
+
+    @property
+    def requests(self) -> int:
+        """The requests sent."""
+        return sum(self._requests)
+
+    @property
+    def received(self) -> int:
+        """The bytes received."""
+        return sum(self._received)
+
+    def count(self, *, requests: int = 0, received: int = 0) -> None:
+        """Add to what was counted."""
+        self._requests.append(requests)
+        self._received.append(received)
 
 
 CACHE_FOLDER_VARIABLE = "DRIFTCHECK_CACHE_DIR"

@@ -140,7 +140,7 @@ class Transport:
         import requests
 
         with self._lock:
-            self._traffic.requests += 1
+            self._traffic.count(requests=1)
             if self._session is None:
                 self._session = self._opened()
         host = urllib.parse.urlsplit(url).netloc.rpartition("@")[2]
@@ -218,8 +218,7 @@ class Transport:
                 f"{shown(url)} broke off in the middle of its answer: {_reason(error)}; try again"
             ) from error
         finally:
-            with self._lock:
-                self._traffic.received += count
+            self._traffic.count(received=count)
 
 
 def local_path(url: str) -> Path | None:
