@@ -262,6 +262,8 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
     }
     for usage, verdict in judged:
         sort = _SORTS[type(usage)]
+        if verdict.status == "unresolved" and verdict.absent is not None and findings.was_own(usage, verdict):
+            verdict = replace(verdict, status="broken")
         if isinstance(usage, AttributeUsage) and usage.is_called and verdict.status != "broken":
             # What is called counts once, as a call.
             continue

@@ -219,6 +219,14 @@ class Findings:
 
     # Calls
 
+    def was_own(self, usage: Usage, verdict: Verdict) -> bool:
+        """True where the target's own class had in the baseline what now only an outside base could have."""
+        earlier = self.earlier(usage)
+        assert verdict.absent is not None
+        if earlier is None or earlier.status != "fits" or not earlier.symbol:
+            return False
+        return self.program.is_target(earlier.symbol) and (verdict.absent.owner, verdict.absent.name) not in self.stores
+
     def is_replaced(self, verdict: Verdict) -> bool:
         """True where the client puts something of its own in the place of what a call calls."""
         owner, _, name = verdict.symbol.removesuffix(".__init__").rpartition(".")

@@ -132,7 +132,7 @@ class Judge:
             unknown = next((result for result in results if isinstance(result, Unknown)), None)
             symbol = self._attribute_symbol(concerned[0], usage.name)
             if unknown is not None and len(results) == 1 and not _is_harmless(unknown):
-                return Verdict("unresolved", symbol, unknown.reason)
+                return Verdict("unresolved", symbol, unknown.reason, self._hidden(concerned, usage.name, unknown))
             return Verdict("fits", symbol)
         if len(concerned) < len(receivers):
             return Verdict("unresolved", absent.owner, "one of several types")
@@ -161,6 +161,24 @@ class Judge:
             for member in members_of(usage.receiver)
             if isinstance(member, Instance) and isinstance(member.class_, Class)
         ]
+
+    def _hidden(self, concerned: list[Type], name: str, unknown: Unknown) -> Absent | None:
+        """What is absent where only a base outside the target may still have it.
+
+        If the target's own class had it in the baseline, that base did not, and does not now.
+        """
+        if len(concerned) != 1 or not unknown.reason.endswith("is outside the target"):
+            return None
+        receiver = concerned[0]
+        class_ = receiver.class_ if isinstance(receiver, Instance) else receiver
+        base = self.target_base(class_) if isinstance(class_, Class) else None
+        if base is None:
+            return None
+        for entry in self.program.classes.linearize(base.declaration):
+            # A quoted name may be what `register_buffer`, `add_module` or a table of properties makes of it.
+            if isinstance(entry, Class) and self.program.quotes(entry.declaration, name):
+                return None
+        return Absent(base.declaration.symbol, name)
 
     def _attribute_symbol(self, receiver: Type, name: str) -> str:
         class_ = receiver.class_ if isinstance(receiver, Instance) else receiver

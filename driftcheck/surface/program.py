@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from driftcheck.surface.annotations import Annotations
+from driftcheck.surface.class_decorators import ClassDecorators
 from driftcheck.surface.classes import Classes
 from driftcheck.surface.declarations import (
     Attempt,
@@ -32,7 +33,9 @@ from driftcheck.tree import SourceTree
 # Compiled or generated modules, which a source tree or a wheel for other hardware does not list.
 _GENERATED = re.compile(r"(^|\.)(_\w*C|_C_\w+|\w+_C|\w+_pb2(_grpc)?|_version|_?commit_id)$")
 _DYNAMIC_MODULE = re.compile(
-    r"globals\(\)\s*(\[|\.update)|setattr\(\s*sys\.modules|sys\.modules\[__name__\]|vars\(\)\["
+    r"globals\(\)\s*\[\s*[^\"'\s\]][^\]]*\]\s*=[^=]|(globals|vars)\(\)\.update|setattr\(\s*sys\.modules"
+    r"|=\s*sys\.modules\[__name__\]\s*$|sys\.modules\[__name__\]\s*=|sys\.modules\[__name__\]\.__dict__",
+    re.MULTILINE,
 )
 _MODULE_ATTRIBUTES = frozenset(
     ("__name__", "__file__", "__doc__", "__dict__", "__path__", "__package__", "__spec__", "__loader__", "__all__",
@@ -80,6 +83,7 @@ class Program:
         self.classes = Classes(self)
         self.annotations = Annotations(self)
         self.inference = Inference(self)
+        self.class_decorators = ClassDecorators(self)
 
     # Modules
 
@@ -496,6 +500,11 @@ class Program:
         if self._sources is None:
             self._sources = [(path, self.target.read(path)) for path in sorted(self.target_index.sources.values())]
         return self._sources
+
+    def quotes(self, class_: ClassDeclaration, name: str) -> bool:
+        """True where a class's source holds the name in quotes."""
+        lines = class_.module.lines[class_.line - 1 : class_.node.end_lineno]
+        return any(f'"{name}"' in line or f"'{name}'" in line for line in lines)
 
     def mentions_store(self, name: str) -> bool:
         """True where some source of the target stores an attribute of that name, or a class declares one."""
