@@ -2,9 +2,9 @@
 
     python -m benchmarks.agreement INTERPRETER PACKAGE [--dump FILE] [--list]
 
-INTERPRETER has PACKAGE installed. The interpreter is asked once; with `--dump` its answers are kept in FILE and taken from
-there the next time. Prints the share of public callables that agree, the causes of every difference with counts, and with
-`--list` the differences themselves.
+INTERPRETER has PACKAGE installed. The interpreter is asked once; with `--dump` its answers are kept in FILE and taken
+from there the next time. Prints the share of public callables that agree, the causes of every difference with counts,
+and with `--list` the differences themselves.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ def show(agreement: Agreement, seconds: float, *, lists: bool) -> None:
     known = [difference for difference in agreement.differences if difference.static is not None]
     out(f"{agreement.modules} modules, {agreement.compared} public callables, {seconds:.1f} s of CPU\n")
     unknown = len(agreement.differences) - len(known)
-    out(f"agree: {agreement.equal} ({agreement.share:.2%}); differ: {len(known)}; left open by the sources: {unknown}\n")
+    out(f"agree: {agreement.equal} ({agreement.share:.2%}); differ: {len(known)}; ")
+    out(f"left open by the sources: {unknown}\n")
     for cause, count in agreement.causes():
         out(f"{count:6} {cause}\n")
     for difference in agreement.differences if lists else ():
@@ -97,9 +98,7 @@ def module_from(name: str, record: dict[str, Any]) -> RuntimeModule:
 
 def symbol_from(record: dict[str, Any]) -> RuntimeSymbol:
     """One symbol of a dump, as far as the comparison needs it."""
-    stated, outer = (
-        signature_from(record[key]) if key in record else None for key in ("signature", "outer_signature")
-    )
+    stated, outer = (signature_from(record[key]) if key in record else None for key in ("signature", "outer_signature"))
     return RuntimeSymbol(
         record["name"], record.get("status", "found"), record.get("kind"), signature=stated, outer_signature=outer
     )

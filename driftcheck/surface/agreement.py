@@ -1,7 +1,7 @@
 """Holds what the sources say of a target against what its interpreter says, callable by callable.
 
-Two signatures agree where their parameters have the same names, kinds and order, and the same ones have defaults. What the
-static surface leaves open ("unknown") is counted apart and never as agreement.
+Two signatures agree where their parameters have the same names, kinds and order, and the same ones have defaults. What
+the static surface leaves open ("unknown") is counted apart and never as agreement.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from driftcheck.surface.signatures import Callee, Signatures
+from driftcheck.surface.signatures import Callee, Signatures, shape
 from driftcheck.surface.types import Absent, Class, Instance, Type, Unknown
 
 if TYPE_CHECKING:
@@ -86,9 +86,7 @@ def is_public(name: str) -> bool:
     return not any(part.startswith("_") for part in name.split("."))
 
 
-def _difference(
-    program: Program, signatures: Signatures, module: str, symbol: RuntimeSymbol
-) -> Difference | None:
+def _difference(program: Program, signatures: Signatures, module: str, symbol: RuntimeSymbol) -> Difference | None:
     assert symbol.signature is not None
     name = f"{module}.{symbol.name}"
     kind = symbol.kind or ""
@@ -118,13 +116,6 @@ def static_callee(
     if isinstance(type_, Absent):
         return Unknown(f"{type_.name} is not there")
     return signatures.callee(type_)
-
-
-def shape(signature: Signature) -> tuple[tuple[str, str, bool], ...]:
-    """What of a signature decides whether a call fits: names, kinds, order, and which parameters have a default."""
-    return tuple(
-        (parameter.name, parameter.kind.value, parameter.default is not None) for parameter in signature.parameters
-    )
 
 
 def differences_of(static: Signature, runtime: Signature) -> Iterator[str]:

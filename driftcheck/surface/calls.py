@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.classes import substitute
-from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.made import MAKERS, made_class
 from driftcheck.surface.types import (
     NONE,
     Absent,
@@ -48,6 +49,7 @@ class Calls:
     def __init__(self, program: Program, inference: Inference) -> None:
         self.program = program
         self.inference = inference
+        self._made: dict[ast.Call, ClassDeclaration | None] = {}
         self._keeping: dict[tuple[FunctionDeclaration, bool], bool] = {}
 
     def result(self, node: ast.Call, scope: Scope) -> Type:
@@ -173,6 +175,14 @@ class Calls:
             return Partial(self.inference.infer(node.args[0], scope), node)
         if path in ("functools.wraps", "functools.update_wrapper"):
             return External(path)
+        if path in ("functools.lru_cache", "functools.cache"):
+            cached = self.inference.infer(node.args[0], scope) if node.args else NONE
+            # `lru_cache(maxsize=8)` waits for the function that `lru_cache(function)` has.
+            return cached if isinstance(cached, Function) else External(path)
+        if path in MAKERS:
+            made = self._made_class(path, node, scope)
+            if made is not None:
+                return made
         if "()." in path and path.startswith(("builtins.", "typing.", "collections.")):
             return self._container_method(path, node, scope)
         if path.endswith(".__new__") and node.args:
@@ -197,6 +207,12 @@ class Calls:
         if name[:1].isupper() and "()" not in path:
             return Instance(External(path), exact=True)
         return Unknown(f"result of {path.partition('.')[0]}")
+
+    def _made_class(self, path: str, node: ast.Call, scope: Scope) -> Class | None:
+        if node not in self._made:
+            self._made[node] = made_class(path, node, scope)
+        declaration = self._made[node]
+        return Class(declaration) if declaration is not None else None
 
     def _builtin_result(self, name: str, node: ast.Call, scope: Scope) -> Type:
         first = self.inference.infer(node.args[0], scope) if node.args and name not in _PLAIN else NONE
@@ -369,7 +385,15 @@ class Calls:
         returns = [node for node in own_nodes(decorator.body) if isinstance(node, ast.Return)]
         if not returns:
             return False
+        if is_called and any(_binds_itself(node.value, decorator) for node in returns):
+            # `return partial(decorator, option=option)`: called without a function, it waits for one.
+            return self.keeps_signature(decorator, False)
+        is_kept = False
         for node in returns:
+            if _binds_itself(node.value, decorator) or _is_handed(node.value, names):
+                # What another function makes of the decorated one says nothing, unless it is all there is.
+                continue
+            is_kept = True
             if not isinstance(node.value, ast.Name):
                 return False
             if node.value.id in names and not is_called:
@@ -382,7 +406,7 @@ class Calls:
                     continue
                 if not self.keeps_signature(function, False):
                     return False
-        return True
+        return is_kept
 
     def replacement(self, decorator: FunctionDeclaration, is_called: bool) -> FunctionDeclaration | None:
         """The function inside a decorator that takes the place of what is decorated, with a signature of its own."""
@@ -412,6 +436,22 @@ class Calls:
                 variadic = function.node.args
                 return variadic.vararg is not None and variadic.kwarg is not None
         return False
+
+
+def _binds_itself(value: ast.expr | None, decorator: FunctionDeclaration) -> bool:
+    """True for `partial(decorator, …)` in the decorator's own body."""
+    if not isinstance(value, ast.Call) or not value.args:
+        return False
+    called = value.func.attr if isinstance(value.func, ast.Attribute) else getattr(value.func, "id", "")
+    return called == "partial" and isinstance(value.args[0], ast.Name) and value.args[0].id == decorator.name
+
+
+def _is_handed(value: ast.expr | None, names: set[str]) -> bool:
+    """True for a call that gets one of the parameters."""
+    if not isinstance(value, ast.Call):
+        return False
+    given = [*value.args, *(keyword.value for keyword in value.keywords)]
+    return any(isinstance(argument, ast.Name) and argument.id in names for argument in given)
 
 
 def _returned_by(given: Type) -> Type | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
@@ -52,6 +52,7 @@ class Transformation:
     wraps: bool = False
     hides_signature: bool = False
     reason: str = ""
+    added: Mapping[str, FunctionDeclaration] = field(default_factory=dict)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """A true-or-false option."""
@@ -84,6 +85,7 @@ class _Reading:
     made: tuple[Kind, ast.Call, FunctionDeclaration, bool] | None = None
     replacement: FunctionDeclaration | None = None
     old_names: set[str] = field(default_factory=set)
+    added: dict[str, FunctionDeclaration] = field(default_factory=dict)
     reason: str = ""
     seen: set[FunctionDeclaration] = field(default_factory=set)
 
@@ -105,6 +107,15 @@ class ClassDecorators:
             scope = self.program.scope_of_class(class_)
             found = tuple(self._decorator(node, scope) for node in reversed(class_.node.decorator_list))
             self._memo[class_] = found
+        return found
+
+    def added(self, class_: ClassDeclaration) -> Mapping[str, FunctionDeclaration]:
+        """The methods that the decorators of a class set on it, by name."""
+        if not class_.node.decorator_list:
+            return {}
+        found: dict[str, FunctionDeclaration] = {}
+        for transformation in self.transformations(class_):
+            found.update(transformation.added)
         return found
 
     def dataclass_transformation(self, class_: ClassDeclaration) -> Transformation | None:
@@ -175,6 +186,11 @@ class ClassDecorators:
     # The program's own decorators
 
     def _function(self, function: Function, call: ast.Call | None, scope: Scope) -> Transformation:
+        made = self._judged(function, call, scope)
+        added = self._reading(function.declaration).added
+        return replace(made, added=added) if added else made
+
+    def _judged(self, function: Function, call: ast.Call | None, scope: Scope) -> Transformation:
         declaration = function.declaration
         reading = self._reading(declaration)
         if reading.made is not None:
@@ -260,8 +276,19 @@ class ClassDecorators:
             self._read(declaration, names, found, 0)
         return found
 
-    def _read(self, declaration: FunctionDeclaration, names: set[str], reading: _Reading, depth: int) -> None:
-        """Notes what a function does to the classes that its parameters may be; `names` are those parameters."""
+    def _read(
+        self,
+        declaration: FunctionDeclaration,
+        names: set[str],
+        reading: _Reading,
+        depth: int,
+        *,
+        is_helper: bool = False,
+    ) -> None:
+        """Notes what a function does to the classes that its parameters may be; `names` are those parameters.
+
+        What a helper returns is nobody's concern, unless the decorator returns it.
+        """
         if depth > _DEPTH or declaration in reading.seen:
             return
         reading.seen.add(declaration)
@@ -271,14 +298,14 @@ class ClassDecorators:
             for binding in bindings:
                 if binding.function is not None:
                     inner[name] = binding.function
-        if not declaration.body or all(isinstance(s, ast.Expr | ast.Pass) for s in declaration.body):
+        if not is_helper and all(isinstance(statement, ast.Expr | ast.Pass) for statement in declaration.body):
             reading.reason = reading.reason or "body that says nothing"
         for node in own_nodes(declaration.body):
             if isinstance(node, ast.Call):
                 self._read_call(node, declaration, scope, names, reading, depth)
             elif isinstance(node, ast.Assign):
                 self._read_assignment(node, names, inner, reading)
-            elif isinstance(node, ast.Return) and node.value is not None:
+            elif isinstance(node, ast.Return) and node.value is not None and not is_helper:
                 self._read_return(node.value, scope, names, inner, reading, depth)
 
     def _read_call(
@@ -309,17 +336,19 @@ class ClassDecorators:
                 parameters = parameters[1:]
             helped = {parameters[index].arg for index in passed if index < len(parameters)}
             if helped:
-                self._read(type_.declaration, helped, reading, depth + 1)
+                self._read(type_.declaration, helped, reading, depth + 1, is_helper=True)
 
     def _read_setattr(self, node: ast.Call, scope: Scope, names: set[str], reading: _Reading) -> None:
         target, name, value = node.args
         if isinstance(target, ast.Name) and target.id in names and isinstance(name, ast.Constant):
-            if name.value == "__init__" and isinstance(value, ast.Name):
-                found = self.program.inference.infer(value, scope)
+            found = self.program.inference.infer(value, scope) if isinstance(value, ast.Name) else None
+            if name.value == "__init__":
                 if isinstance(found, Function):
                     reading.replacement = found.declaration
                 else:
                     reading.reason = "another __init__"
+            elif isinstance(found, Function) and isinstance(name.value, str):
+                reading.added[name.value] = found.declaration
 
     def _read_assignment(
         self, node: ast.Assign, names: set[str], inner: Mapping[str, FunctionDeclaration], reading: _Reading
@@ -328,11 +357,14 @@ class ClassDecorators:
         if isinstance(value, ast.Attribute) and value.attr == "__init__" and _is_one_of(value.value, names):
             reading.old_names.update(target.id for target in node.targets if isinstance(target, ast.Name))
         for target in node.targets:
-            if isinstance(target, ast.Attribute) and target.attr == "__init__" and _is_one_of(target.value, names):
-                if isinstance(value, ast.Name) and value.id in inner:
-                    reading.replacement = inner[value.id]
-                else:
-                    reading.reason = "another __init__"
+            if not isinstance(target, ast.Attribute) or not _is_one_of(target.value, names):
+                continue
+            function = inner.get(value.id) if isinstance(value, ast.Name) else None
+            if target.attr == "__init__":
+                reading.replacement = function
+                reading.reason = reading.reason if function is not None else "another __init__"
+            elif function is not None:
+                reading.added[target.attr] = function
 
     def _read_return(
         self,

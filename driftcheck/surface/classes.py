@@ -37,7 +37,8 @@ Base = Class | External | Unknown
 # Bases of the standard library that give names to subclasses but no unknown attributes.
 _GENERIC = frozenset(("typing.Generic", "typing.Protocol", "typing_extensions.Protocol", "typing_extensions.Generic"))
 # Names of `typing` that are no classes, though what derives from them is known.
-_SPECIAL = _GENERIC | {"typing.NamedTuple", "typing.TypedDict", "typing_extensions.TypedDict", "typing_extensions.NamedTuple"}
+_TUPLES = frozenset(("typing.NamedTuple", "typing_extensions.NamedTuple", "collections.namedtuple"))
+_SPECIAL = _GENERIC | _TUPLES | {"typing.TypedDict", "typing_extensions.TypedDict"}
 # Libraries whose classes have no names in common with what derives from them beside other bases.
 _WELL_KNOWN = frozenset(("torch", "pydantic", "msgspec", "transformers", "pydantic_settings", "abc", "typing"))
 _PROPERTIES = frozenset(
@@ -120,6 +121,8 @@ class Classes:
                 found.append(Unknown("bases that are computed"))
                 continue
             type_ = self.program.inference.infer(node, scope)
+            if isinstance(type_, Class) and type_.declaration is class_:
+                type_ = self._earlier(class_, type_)
             if isinstance(type_, Union):
                 known = [member for member in type_.members if isinstance(member, Class)]
                 type_ = known[0] if len(known) == len(type_.members) else Unknown("base that depends on a branch")
@@ -132,6 +135,16 @@ class Classes:
             else:
                 found.append(Unknown("base that is no class"))
         return found
+
+    def _earlier(self, class_: ClassDeclaration, type_: Class) -> Type:
+        """What the name of a class meant before the class took it: `class X(X)`."""
+        scope = self.program.scope_of_class(class_)
+        bindings, home = scope.bindings(class_.name)
+        for binding in reversed(bindings):
+            if binding.line < class_.line and binding.class_ is not class_:
+                found = self.program.binding_type(binding, home)
+                return Class(found.declaration, type_.arguments) if isinstance(found, Class) else found
+        return Unknown("class that derives from itself")
 
     def linearize(self, class_: ClassDeclaration) -> tuple[Base, ...]:
         """The method resolution order, type arguments expressed in the class's own type variables."""
@@ -404,6 +417,9 @@ class Classes:
                 stored += [self._store_type(store, member.owner) for store in member.stores]
         if stored:
             return union(stored)
+        added = self._added(class_, name, receiver)
+        if added is not None:
+            return added
         if hidden is not None:
             return hidden
         if not on_instance:
@@ -422,6 +438,16 @@ class Classes:
         if reason:
             return Unknown(reason)
         return Absent(class_.declaration.symbol, name)
+
+    def _added(self, class_: Class, name: str, receiver: Instance | Class) -> Type | None:
+        """A method that a decorator of the class, or of a base, sets on it."""
+        for base in self.mro(class_):
+            if isinstance(base, Class):
+                function = self.program.class_decorators.added(base.declaration).get(name)
+                if function is not None:
+                    is_bound = isinstance(receiver, Instance)
+                    return Function(function, receiver if is_bound else None, base, skips_first=is_bound)
+        return None
 
     def _slots(self, class_: Class) -> set[str]:
         names: set[str] = set()
@@ -607,7 +633,7 @@ def known_class(path: str) -> type | None:
 def external_attribute(path: str, name: str) -> Type | None:
     """What an outside base gives under a name; None where it surely gives nothing."""
     if path in _SPECIAL:
-        if path.endswith("NamedTuple"):
+        if path in _TUPLES:
             if name in ("_asdict", "_replace", "_make", "_fields", "_field_defaults"):
                 return Unknown("NamedTuple")
             return External(f"builtins.tuple.{name}") if hasattr(tuple, name) else None

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from driftcheck.model import Parameter, ParameterKind, Signature
-from driftcheck.surface.class_decorators import ClassDecorators, Transformation
+from driftcheck.surface.class_decorators import Transformation
 from driftcheck.surface.classes import Base, known_class
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.fields import (
@@ -66,7 +66,7 @@ class Constructors:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.decorators = ClassDecorators(program)
+        self.decorators = program.class_decorators
         self.fields = Fields(program, self.decorators)
         self._memo: dict[ClassDeclaration, Callee | Unknown] = {}
 
@@ -116,51 +116,54 @@ class Constructors:
         return inner if isinstance(inner, Unknown) else replace(inner, stated=outer.signature)
 
     def _inner(self, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown:
-        """What `__new__` and `__init__` accept between them."""
-        new = self._new(linear)
-        if isinstance(new, Unknown):
-            return new
-        made = self._initializer(class_, linear)
-        if new is None:
-            return made
-        if isinstance(made, Unknown) or not _takes_anything(new.signature):
-            return new
-        return replace(made, stated=new.signature)
+        """What `__new__` and `__init__` accept between them; a call has to fit both."""
+        found_new, found = self._new(linear), self._initializer(class_, linear)
+        if found_new is None:
+            return found[0]
+        new, made = found_new[0], found[0]
+        if isinstance(new, Unknown) or isinstance(made, Unknown):
+            return new if isinstance(new, Unknown) or not _takes_anything(new.signature) else made
+        # `inspect.signature` shows the one that is nearer, and `__new__` where one class has both.
+        nearer = new if found_new[1] <= found[1] else made
+        narrower = new if _takes_anything(made.signature) else made if _takes_anything(new.signature) else nearer
+        return narrower if nearer is narrower else replace(narrower, stated=nearer.seen)
 
-    def _new(self, linear: Sequence[Base]) -> Constructor | Unknown | None:
-        """A `__new__` that somebody wrote; what stands behind an unknown base is not looked for."""
-        for base in linear:
+    def _new(self, linear: Sequence[Base]) -> tuple[Constructor | Unknown, int] | None:
+        """A `__new__` that somebody wrote, and how far away; what stands behind an unknown base is not looked for."""
+        for index, base in enumerate(linear):
             if isinstance(base, Class):
                 found = self._written(base, "__new__")
                 if found is not None:
-                    return found
+                    return found, index
             elif isinstance(base, Unknown):
                 return None
         return None
 
-    def _initializer(self, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown:
-        """The `__init__` that the resolution order leads to."""
+    def _initializer(self, class_: ClassDeclaration, linear: Sequence[Base]) -> tuple[Constructor | Unknown, int]:
+        """The `__init__` that the resolution order leads to, and how far away it is."""
         stated: Signature | None = None
         made: Constructor | Unknown | None = None
+        nearest = len(linear)
         for index, base in enumerate(linear):
             if isinstance(base, Unknown):
-                return base
+                return base, index
             if isinstance(base, External):
                 made = self._external(base.path, class_, linear)
             else:
                 made = self._own(base, linear[index + 1 :])
-                if made is None and self._is_protocol(base.declaration):
+                if made is None and stated is None and self._is_bare_protocol(base.declaration):
                     # A protocol's own `__init__` takes anything and looks for the real one when it runs.
-                    stated = stated or _ANYTHING
+                    stated, nearest = _ANYTHING, index
             if made is not None:
+                nearest = min(nearest, index)
                 break
         if made is None:
             made = Constructor(_NOTHING, class_, class_.name)
         if isinstance(made, Unknown):
-            return made
-        if any(made.hides_signature for made in self.decorators.transformations(class_)):
+            return made, nearest
+        if any(transformation.hides_signature for transformation in self.decorators.transformations(class_)):
             stated = _ANYTHING
-        return made if stated is None else replace(made, stated=stated)
+        return made if stated is None else replace(made, stated=stated), nearest
 
     # What a class of the program brings along
 
@@ -173,7 +176,7 @@ class Constructors:
             if transformation.kind == "unknown":
                 return Unknown(transformation.reason)
             if transformation.kind == "replaced":
-                old = made if made is not None else self._initializer(declaration, rest)
+                old = made if made is not None else self._initializer(declaration, rest)[0]
                 made = self._replaced(transformation, old, declaration)
             elif transformation.kind in ("dataclass", "pydantic dataclass"):
                 made = self._dataclass(declaration, transformation, made)
@@ -218,9 +221,13 @@ class Constructors:
 
         return declared_signature(function, skips_first=True)
 
-    def _is_protocol(self, class_: ClassDeclaration) -> bool:
+    def _is_bare_protocol(self, class_: ClassDeclaration) -> bool:
+        """True for a protocol that neither writes nor inherits an `__init__`."""
         bases = self.program.classes.bases(class_)
-        return any(isinstance(base, External) and base.path in _PROTOCOLS for base in bases)
+        if not any(isinstance(base, External) and base.path in _PROTOCOLS for base in bases):
+            return False
+        linear = self.program.classes.linearize(class_)
+        return not any(isinstance(base, Class) and "__init__" in base.declaration.members for base in linear)
 
     def _replaced(
         self, transformation: Transformation, old: Constructor | Unknown, class_: ClassDeclaration

@@ -1,7 +1,7 @@
 """Fields: the parameters of constructors that are written as annotated names in class bodies.
 
 Dataclasses (Python's and pydantic's), attrs, pydantic models, msgspec structs, named tuples and typed dictionaries all
-read the same statements and disagree in details: which bases count, what moves, what a default is, what is keyword-only.
+read the same statements, and disagree in which bases count, what moves, what a default is and what is keyword-only.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ MODELS = frozenset(
      "pydantic_settings.BaseSettings", "pydantic_settings.main.BaseSettings")
 )  # fmt: skip
 STRUCTS = frozenset(("msgspec.Struct",))
-NAMED_TUPLES = frozenset(("typing.NamedTuple", "typing_extensions.NamedTuple"))
+NAMED_TUPLES = frozenset(("typing.NamedTuple", "typing_extensions.NamedTuple", "collections.namedtuple"))
 TYPED_DICTIONARIES = frozenset(("typing.TypedDict", "typing_extensions.TypedDict"))
 
 _FIELD_MAKERS = frozenset(
@@ -406,15 +406,24 @@ class Fields:
 
     def _own_field_call(self, function: Function, call: ast.Call, makers: frozenset[str]) -> dict[str, ast.expr] | None:
         """The keywords of a field made by a function of the program that does nothing but hand on to a maker."""
+        arguments = function.declaration.node.args
+        parameters = {node.arg for node in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
         scope = self.program.function_scope(function.declaration)
         for statement in function.declaration.body:
-            if isinstance(statement, ast.Return) and isinstance(statement.value, ast.Call):
-                inner = self.program.inference.infer(statement.value.func, scope)
-                if isinstance(inner, External) and inner.path in makers:
-                    keywords = {k.arg: k.value for k in statement.value.keywords if k.arg is not None}
-                    given = {k.arg: k.value for k in call.keywords if k.arg is not None}
-                    own = {name: value for name, value in keywords.items() if not isinstance(value, ast.Name)}
-                    return {**own, **given}
+            if not isinstance(statement, ast.Return) or not isinstance(statement.value, ast.Call):
+                continue
+            inner = self.program.inference.infer(statement.value.func, scope)
+            if not isinstance(inner, External) or inner.path not in makers:
+                continue
+            found: dict[str, ast.expr] = {}
+            for keyword in statement.value.keywords:
+                if not isinstance(keyword.value, ast.Name):
+                    if keyword.arg is not None:
+                        found[keyword.arg] = keyword.value
+                elif keyword.arg in ("default", "default_factory") and keyword.value.id not in parameters:
+                    # A default that the function computes: the call is all there is to show for it.
+                    found["default"] = call
+            return {**found, **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}}
         return None
 
     def _default_of(self, keywords: Mapping[str, ast.expr]) -> str | None:

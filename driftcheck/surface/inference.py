@@ -10,6 +10,7 @@ from driftcheck.surface.calls import Calls
 from driftcheck.surface.classes import known_class, substitute
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, target_names
 from driftcheck.surface.scopes import LocalScope
+from driftcheck.surface.transparent import is_transparent
 from driftcheck.surface.types import (
     ANY,
     NONE,
@@ -39,17 +40,6 @@ if TYPE_CHECKING:
     from driftcheck.surface.scopes import Scope
 
 _DEPTH = 60
-# Decorators that leave the function's signature and meaning as they are.
-_TRANSPARENT = frozenset(
-    ("functools.lru_cache", "functools.cache", "typing.final", "typing.overload", "typing.no_type_check",
-     "typing_extensions.final", "typing_extensions.override", "typing.override", "typing_extensions.overload",
-     "typing_extensions.deprecated", "warnings.deprecated", "abc.abstractmethod", "builtins.staticmethod",
-     "builtins.classmethod", "functools.wraps", "typing.runtime_checkable", "functools.update_wrapper",
-     "functools.singledispatch", "functools.singledispatchmethod", "torch.no_grad", "torch.inference_mode", "torch.jit.ignore", "torch.jit.unused", "torch.compiler.disable",
-     "torch.enable_grad", "torch.jit.export", "atexit.register", "abc.abstractclassmethod", "abc.abstractstaticmethod",
-     "contextlib.suppress", "functools.cached_property", "builtins.property", "abc.abstractproperty",
-     "typing.dataclass_transform", "typing_extensions.dataclass_transform")
-)  # fmt: skip
 _CONTEXT_MANAGERS = {
     "contextlib.contextmanager": "context manager",
     "contextlib.asynccontextmanager": "async context manager",
@@ -471,11 +461,15 @@ class Inference:
             if isinstance(called, ast.Attribute) and called.attr in ("setter", "getter", "deleter", "register"):
                 continue
             type_ = self.infer(called, scope)
+            if isinstance(type_, Union):
+                # A stand-in for a library that may not be there decorates as the library does.
+                outside = [member for member in type_.members if isinstance(member, External)]
+                type_ = outside[0] if len(outside) == 1 and is_transparent(outside[0].path) else type_
             if isinstance(type_, External):
                 if type_.path in _CONTEXT_MANAGERS:
                     transformed = _CONTEXT_MANAGERS[type_.path]
                     continue
-                if type_.path in _TRANSPARENT or type_.path.rpartition(".")[2].endswith("property"):
+                if is_transparent(type_.path):
                     continue
                 return Unknown(f"decorator {type_.path}")
             if isinstance(type_, Function):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from driftcheck.model import Parameter, ParameterKind, Signature
@@ -49,9 +49,18 @@ class Callee:
     raises: str = "TypeError"
 
 
+def shape(signature: Signature) -> tuple[tuple[str, str, bool], ...]:
+    """What of a signature decides whether a call fits: names, kinds, order, and which parameters have a default."""
+    return tuple(
+        (parameter.name, parameter.kind.value, parameter.default is not None) for parameter in signature.parameters
+    )
+
+
 def declared_signature(function: FunctionDeclaration, *, skips_first: bool = False) -> Signature:
     """The signature that a `def` writes, without its first parameter where that is the receiver."""
     parameters = parameters_of(function.node.args)
+    if function.owner is not None:
+        parameters = tuple(_mangled(parameter, function.owner.name) for parameter in parameters)
     if (
         skips_first
         and parameters
@@ -66,6 +75,13 @@ def declared_signature(function: FunctionDeclaration, *, skips_first: bool = Fal
     return Signature(parameters, ast.unparse(returns) if returns is not None else None)
 
 
+def _mangled(parameter: Parameter, class_name: str) -> Parameter:
+    """The parameter under the name that Python gives to `__private` names in class bodies."""
+    if not parameter.name.startswith("__") or parameter.name.endswith("__") or not class_name.strip("_"):
+        return parameter
+    return replace(parameter, name=f"_{class_name.lstrip('_')}{parameter.name}")
+
+
 def parameters_of(arguments: ast.arguments) -> tuple[Parameter, ...]:
     """The parameters of an argument list, in order."""
     found: list[Parameter] = []
@@ -74,7 +90,7 @@ def parameters_of(arguments: ast.arguments) -> tuple[Parameter, ...]:
     for index, node in enumerate(positional):
         kind = (
             ParameterKind.POSITIONAL_ONLY
-            if index < len(arguments.posonlyargs) or _is_private_by_old_convention(node.arg, positional, arguments)
+            if index < len(arguments.posonlyargs)
             else ParameterKind.POSITIONAL_OR_KEYWORD
         )
         found.append(_parameter(node, kind, arguments.defaults[index - missing] if index >= missing else None))
@@ -85,11 +101,6 @@ def parameters_of(arguments: ast.arguments) -> tuple[Parameter, ...]:
     if arguments.kwarg is not None:
         found.append(_parameter(arguments.kwarg, ParameterKind.VAR_KEYWORD, None))
     return tuple(found)
-
-
-def _is_private_by_old_convention(name: str, positional: list[ast.arg], arguments: ast.arguments) -> bool:
-    # `def f(__x)` is positional-only for type checkers alone: at run time the keyword works.
-    return False
 
 
 def _parameter(node: ast.arg, kind: ParameterKind, default: ast.expr | None) -> Parameter:
@@ -134,7 +145,7 @@ class Signatures:
         if isinstance(type_, Partial):
             return Unknown("functools.partial")
         if isinstance(type_, Union):
-            return Unknown("one of several")
+            return self._several(type_)
         if isinstance(type_, TypeVariable):
             return self.callee(type_.bound) if type_.bound is not None else Unknown("type variable")
         if isinstance(type_, Absent):
@@ -145,6 +156,16 @@ class Signatures:
                 signature, f"{type_.module.name}.<lambda>", "<lambda>", type_.module.path, type_.node.lineno, type_.module
             )
         return Unknown(f"call of a {type(type_).__name__.lower()}")
+
+    def _several(self, type_: Union) -> Callee | Unknown:
+        """What a call meets where several things may be behind a name that all take the same."""
+        found: list[Callee] = []
+        for member in type_.members:
+            callee = self.callee(member)
+            if not isinstance(callee, Callee) or (found and shape(callee.signature) != shape(found[0].signature)):
+                return Unknown("one of several")
+            found.append(callee)
+        return found[0]
 
     def _function(self, type_: Function) -> Callee | Unknown:
         declaration = type_.declaration
