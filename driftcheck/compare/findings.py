@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts
+from driftcheck.compare.exceptions import expected_exception
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.sentinel import sentinel_none
@@ -265,11 +266,16 @@ class Findings:
         drift: bool | None,
         guard: Guard | None,
     ) -> Finding:
-        raises = problem.raises
+        raises = expected_exception(problem, callee)
         certainty = problem.certainty
+        said = problem.message
+        is_dropped = raises is None and callee.drops_keywords and problem.kind is Kind.UNKNOWN_ARGUMENT
+        if is_dropped:
+            said, certainty = f"{problem.message.partition(';')[0]}; {callee.name} drops it", Certainty.CERTAIN
         if raises is None:
             drift = True
-            severity = Severity.SILENT if problem.kind is Kind.POSITIONAL_SHIFT else Severity.WARNING
+            is_silent = is_dropped or problem.kind is Kind.POSITIONAL_SHIFT
+            severity = Severity.SILENT if is_silent else Severity.WARNING
             if certainty is Certainty.POSSIBLE:
                 severity = Severity.WARNING
         else:
@@ -283,7 +289,7 @@ class Findings:
         if usage.is_type_ignored and severity.rank > Severity.WARNING.rank and not drift:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
-        message = f"{callee.name.removesuffix('.__init__')}(): {problem.message}{_keyword_only(problem, before, callee)}"
+        message = f"{callee.name.removesuffix('.__init__')}(): {said}{_keyword_only(problem, before, callee)}"
         if guard is not None and not guard.reraises and severity is Severity.ERROR:
             severity, raises = Severity.SILENT, None
             message += f"; the handler of line {guard.line} hides it"

@@ -180,9 +180,9 @@ class Calls:
             # `lru_cache(maxsize=8)` waits for the function that `lru_cache(function)` has.
             return cached if isinstance(cached, Function) else External(path)
         if path in MAKERS:
-            made = self._made_class(path, node, scope)
-            if made is not None:
-                return made
+            class_ = self._made_class(path, node, scope)
+            if class_ is not None:
+                return class_
         if "()." in path and path.startswith(("builtins.", "typing.", "collections.")):
             return self._container_method(path, node, scope)
         if path.endswith(".__new__") and node.args:

@@ -21,6 +21,7 @@ from driftcheck.surface.fields import (
     Fields,
     parameters_of_fields,
 )
+from driftcheck.surface.inference import own_nodes
 from driftcheck.surface.literals import Written
 from driftcheck.surface.types import Class, External, Function, Unknown
 
@@ -54,6 +55,7 @@ class Constructor:
     name: str
     stated: Signature | None = None
     raises: str = "TypeError"
+    drops_keywords: bool = False
 
     @property
     def seen(self) -> Signature:
@@ -99,6 +101,7 @@ class Constructors:
             called=class_,
             stated=stated,
             raises=made.raises,
+            drops_keywords=made.drops_keywords,
         )
 
     def _construct(self, class_: ClassDeclaration) -> Constructor | Unknown:
@@ -113,6 +116,8 @@ class Constructors:
             return inner
         if not _takes_anything(outer.signature):
             return outer
+        if not _calls_on(outer.place):
+            return Unknown(f"metaclass with {outer.name}")
         return inner if isinstance(inner, Unknown) else replace(inner, stated=outer.signature)
 
     def _inner(self, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown:
@@ -263,7 +268,8 @@ class Constructors:
         made = replace(made, name=class_.name, raises=_VALIDATION_ERROR)
         if transformation.extra == "forbid":
             return replace(made, stated=stated)
-        return replace(made, signature=_with(made.signature, _DROPPED), stated=stated)
+        drops = transformation.extra != "allow"
+        return replace(made, signature=_with(made.signature, _DROPPED), stated=stated, drops_keywords=drops)
 
     def _fields_or_unknown(self, class_: ClassDeclaration, bases: Sequence[Base]) -> Unknown | None:
         """Why the fields are not all known: a base that may bring some of its own."""
@@ -291,8 +297,8 @@ class Constructors:
         if path in NAMED_TUPLES:
             return self._named_tuple(linear)
         if path in TYPED_DICTIONARIES:
-            made = self._from_fields(class_, self.fields.of_typed_dictionary(class_), class_.name)
-            return replace(made, raises="")
+            # A dictionary takes any key and requires none, whatever a type checker says.
+            return Constructor(_ANYTHING, class_, class_.name, raises="")
         if path in _REFUSE_ARGUMENTS:
             return Constructor(_NOTHING, class_, f"{path.rpartition('.')[2]}.__init__", _ANYTHING)
         known = known_class(path)
@@ -361,7 +367,7 @@ class Constructors:
         signature = Signature(accepted, "None")
         if extra != "forbid" or by_name or is_renamed:
             signature = _with(signature, _DROPPED)
-        return Constructor(signature, class_, class_.name, stated, _VALIDATION_ERROR)
+        return Constructor(signature, class_, class_.name, stated, _VALIDATION_ERROR, drops_keywords=extra == "ignore")
 
     def _configuration(self, linear: Sequence[Base]) -> dict[str, Written]:
         """The configuration of a model, its bases' included: `model_config`, `class Config`, the class line."""
@@ -415,6 +421,20 @@ class Constructors:
             elif isinstance(base, Unknown) or known_class(base.path) is None:
                 return Unknown("metaclass")
         return None
+
+
+def _calls_on(place: FunctionDeclaration | ClassDeclaration) -> bool:
+    """True for a metaclass's `__call__` that passes all it gets to the one it overrides."""
+    if not isinstance(place, FunctionDeclaration):
+        return False
+    return any(
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "__call__"
+        and any(isinstance(argument, ast.Starred) for argument in node.args)
+        and any(keyword.arg is None for keyword in node.keywords)
+        for node in own_nodes(place.body)
+    )
 
 
 def handed_on(signature: Signature, old: Constructor | Unknown, hands_on: tuple[bool, bool]) -> Signature | Unknown:

@@ -308,20 +308,6 @@ class Fields:
             fields[binding.name] = Field(binding.name, binding.name, binding.annotation, text)
         return fields
 
-    def of_typed_dictionary(self, class_: ClassDeclaration) -> dict[str, Field]:
-        """The keys of a typed dictionary; one that need not be there has the default `...`."""
-        fields: dict[str, Field] = {}
-        for base in reversed(self.program.classes.linearize(class_)):
-            if not isinstance(base, Class):
-                continue
-            total = self.class_flag(base.declaration, "total") is not False
-            for binding in self.annotated(base.declaration):
-                head = self.head(binding.annotation, base.declaration.module)
-                required = head == "Required" or (total and head != "NotRequired")
-                default = None if required else "..."
-                fields[binding.name] = Field(binding.name, binding.name, binding.annotation, default, keyword_only=True)
-        return fields
-
     # What a class body says
 
     def annotated(self, class_: ClassDeclaration) -> list[Binding]:

@@ -33,7 +33,8 @@ class Callee:
     `name` is what Python's own messages call it. `declaration` is the function or class behind it, `called` the class
     whose constructor it is. `is_declared` is True where the receiver's type is only a declared one, so that a subclass
     may accept more. `runtime_signature` is what `inspect.signature` said, where it was asked; `stated` what it is
-    expected to say, where that is not what the call meets. `raises` is the exception of a call that does not bind.
+    expected to say, where that is not what the call meets. `raises` is the exception of a call that does not bind, ""
+    where none is raised; `drops_keywords` says that an unknown keyword is taken and forgotten.
     """
 
     signature: Signature
@@ -47,6 +48,7 @@ class Callee:
     runtime_signature: Signature | None = None
     stated: Signature | None = None
     raises: str = "TypeError"
+    drops_keywords: bool = False
 
 
 def shape(signature: Signature) -> tuple[tuple[str, str, bool], ...]:
