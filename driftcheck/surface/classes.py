@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import importlib
+import inspect
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -630,6 +631,18 @@ def known_class(path: str) -> type | None:
     return None
 
 
+@functools.lru_cache(maxsize=None)
+def _names_in_methods(class_: type) -> frozenset[str]:
+    """The names that the Python code of a class's methods mentions: what they store on an instance is among them."""
+    names: set[str] = set()
+    for base in class_.__mro__:
+        for value in vars(base).values():
+            code = getattr(inspect.unwrap(value) if callable(value) else value, "__code__", None)
+            if code is not None:
+                names.update(code.co_names)
+    return frozenset(names)
+
+
 def external_attribute(path: str, name: str) -> Type | None:
     """What an outside base gives under a name; None where it surely gives nothing."""
     if path in _SPECIAL:
@@ -643,6 +656,8 @@ def external_attribute(path: str, name: str) -> Type | None:
         return Unknown(f"base {path} is outside the target")
     if any(name in vars(base) for base in known.__mro__) and not (name in ("__init__", "__new__") and known is object):
         return External(f"{path}.{name}")
+    if path.startswith("ctypes.") or name in _names_in_methods(known):
+        return Unknown(f"attribute of instances of {path}")
     return None
 
 

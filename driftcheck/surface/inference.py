@@ -164,6 +164,8 @@ class Inference:
     def _subscript(self, node: ast.Subscript, scope: Scope) -> Type:
         base = self.infer(node.value, scope)
         if isinstance(base, Class):
+            if self.program.classes.is_enum(base.declaration):
+                return Instance(base, exact=True)
             parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
             return Class(base.declaration, tuple(self.program.annotations.instance(part, scope) for part in parts))
         if isinstance(base, External):

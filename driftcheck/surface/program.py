@@ -246,6 +246,8 @@ class Program:
                 return found
         if "globals()" in module.text and re.search(rf"globals\(\)\[\s*[\"']{re.escape(name)}[\"']", module.text):
             return Unknown("name that is written into globals()")
+        if _GENERATED.search(module.name):
+            return Unknown("compiled or generated module")
         if _DYNAMIC_MODULE.search(module.text):
             return Unknown("module that fills its own namespace, through globals() or the like")
         if "global " in module.text and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", module.text, re.MULTILINE):
