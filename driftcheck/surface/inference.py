@@ -373,9 +373,14 @@ class Inference:
             if isinstance(base, External) and base.path.rpartition(".")[2] in _ITERABLES | MAPPINGS:
                 break
         method = self.attribute(type_, "__iter__")
-        if isinstance(method, Function):
-            return self.element(self.returned(method))
-        return Unknown("element")
+        if not isinstance(method, Function):
+            return Unknown("element")
+        iterator = self.returned(method)
+        if isinstance(iterator, Instance) and isinstance(iterator.class_, Class):
+            # An iterator is its own iterable: what it gives is what `__next__` returns.
+            following = self.attribute(iterator, "__next__")
+            return self.returned(following) if isinstance(following, Function) else Unknown("element")
+        return self.element(iterator)
 
     def at_path(self, type_: Type, path: tuple[int | None, ...]) -> Type:
         """What an unpacked target gets of a value."""
