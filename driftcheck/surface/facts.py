@@ -1,4 +1,4 @@
-"""Conditions that are settled by the target at hand: versions, `hasattr`, `find_spec`, `TYPE_CHECKING`.
+"""Conditions that are settled by the target at hand: versions, `hasattr`, signatures, `find_spec`, `TYPE_CHECKING`.
 
 Ordinary booleans are never folded: a flag that some method sets to False is no fact. A condition is decided only where a
 fact of the target takes part in it.
@@ -7,39 +7,42 @@ fact of the target takes part in it.
 from __future__ import annotations
 
 import ast
-import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from driftcheck.surface.declarations import Binding, Condition, Context
-from driftcheck.surface.types import Absent, Class, External, Function, Module, Unknown
+from driftcheck.surface.declarations import Attempt, Binding, ClassDeclaration, Condition, Context, caught_names
+from driftcheck.surface.interpretation import Closure, Interpreter, ValueScope
+from driftcheck.surface.outside_calls import OutsideCalls
+from driftcheck.surface.probes import TABLES, Probes
+from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from driftcheck.surface.types import Absent, Class, External, Function, Instance, Lambda, Module, Type
+from driftcheck.surface.values import (
+    VALUE_ATTRIBUTES,
+    VALUE_METHODS,
+    Value,
+    attribute_of,
+    bounded,
+    calculate,
+    call_method,
+    compare,
+    is_type,
+    item_of,
+    items_of,
+    parse_version,
+    truth_of,
+)
 
 if TYPE_CHECKING:
     from driftcheck.surface.program import Program
-    from driftcheck.surface.scopes import Scope
 
-_DEPTH = 12
-_COMPARISONS: dict[type[ast.cmpop], Callable[[Any, Any], Any]] = {
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Is: operator.is_,
-    ast.IsNot: operator.is_not,
-    ast.In: lambda left, right: left in right,
-    ast.NotIn: lambda left, right: left not in right,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Value:
-    """A value known before the program runs; `is_fact` where it follows from the target and not from a mere constant."""
-
-    value: Any
-    is_fact: bool = False
+_DEPTH = 24
+_ELEMENTS = 256
+_TEXT_VERSIONS = frozenset(("__version__", "version", "VERSION"))
+_TUPLE_VERSIONS = frozenset(("__version_tuple__", "version_tuple"))
+_KINDS_OF_PARAMETERS = re.compile(r"inspect\.(Parameter\.(\w+)|_ParameterKind\.(\w+)|_empty)$")
+# What the evaluation of values says where they don't go together.
+_MISFITS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
 class Facts:
@@ -47,16 +50,18 @@ class Facts:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.outside = OutsideCalls(self)
+        self.probes = Probes(self)
+        self.interpreter = Interpreter(self)
         self._depth = 0
-        self._evaluating: set[int] = set()
+        self._names: dict[tuple[object, str], Value | None] = {}
+        self._members: dict[tuple[ClassDeclaration, str], Value | None] = {}
 
     def truth(self, test: ast.expr, scope: Scope, *, typing: bool = False) -> bool | None:
         """Whether a condition holds; None where no fact decides it. `typing` evaluates as a type checker would."""
         if isinstance(test, ast.Constant):
             return bool(test.value)
-        if isinstance(test, ast.Name) and test.id == "TYPE_CHECKING":
-            return typing
-        if isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING":
+        if _names_type_checking(test):
             return typing
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             inner = self.truth(test.operand, scope, typing=typing)
@@ -68,7 +73,7 @@ class Facts:
                 return decisive
             return None if None in parts else not decisive
         value = self.evaluate(test, scope)
-        return bool(value.value) if value is not None and value.is_fact else None
+        return truth_of(value.value) if value is not None and value.is_fact else None
 
     def is_typing_only(self, contexts: tuple[Context, ...]) -> bool:
         """True where a statement stands under `if TYPE_CHECKING`."""
@@ -80,182 +85,451 @@ class Facts:
     def evaluate(self, node: ast.expr, scope: Scope) -> Value | None:
         """The value of an expression where it is known before the program runs."""
         handler = _EVALUATORS.get(type(node))
-        if handler is None or self._depth > _DEPTH or id(node) in self._evaluating:
+        if handler is None or self._depth > _DEPTH:
             return None
         self._depth += 1
-        self._evaluating.add(id(node))
         try:
             return handler(self, node, scope)
-        except (TypeError, ValueError, AttributeError, LookupError, ArithmeticError):
+        except _MISFITS:
             return None
         finally:
             self._depth -= 1
-            self._evaluating.discard(id(node))
 
-    # Expressions
+    def argument(self, node: ast.expr, scope: Scope) -> Value | None:
+        """The value of an expression, or the class, function or instance that it is of the program's."""
+        found = self.evaluate(node, scope)
+        if found is not None:
+            return found
+        type_ = self.program.inference.infer(node, scope)
+        if isinstance(type_, Module | Class | Function | Lambda):
+            return Value(type_, self.is_of_target(type_))
+        if isinstance(type_, Instance) and isinstance(type_.class_, Class):
+            return Value(type_)
+        return None
+
+    # The target
+
+    @property
+    def version(self) -> Value | None:
+        """The target's version, as text."""
+        version = self.program.target.version
+        return Value(version, is_fact=True) if version else None
+
+    def is_of_target(self, type_: Type) -> bool:
+        """True for a module, class, function or instance of the target's."""
+        if isinstance(type_, Module):
+            return self.program.is_target(type_.name)
+        if isinstance(type_, Instance):
+            return isinstance(type_.class_, Class) and self.is_of_target(type_.class_)
+        if isinstance(type_, Class | Function):
+            return self.program.is_target(type_.declaration.module.name)
+        return False
+
+    def has_attribute(self, owner: Type, name: str) -> bool | None:
+        """Whether a thing of the target has an attribute; None where that can't be told."""
+        return self.probes.has_attribute(owner, name)
+
+    def typed(self, type_: Type) -> Value | None:
+        """A module, class or function as a value: what matters is that it is there."""
+        if isinstance(type_, Module | Function) or (isinstance(type_, Class) and not type_.is_open):
+            return Value(type_, self.is_of_target(type_))
+        return None
+
+    def _version_named(self, module: str, name: str) -> Value | None:
+        """What a name of the target's version is, where the module holds it."""
+        top, _, rest = module.partition(".")
+        if not self.program.is_target(module) or rest not in ("", "version", "_version") or self.version is None:
+            return None
+        if top != self.program.target.name.replace("-", "_") and self.program.target.name in self.program.target_index.top_level:
+            return None
+        if name == "__version__" or (rest and name in _TEXT_VERSIONS):
+            return self.version
+        if name == "__version_tuple__" or (rest and name in _TUPLE_VERSIONS):
+            parts = re.split(r"[.+]", self.version.value)
+            return Value(tuple(int(part) if part.isdigit() else part for part in parts), is_fact=True)
+        return None
+
+    # Names
 
     def _constant(self, node: ast.Constant, scope: Scope) -> Value | None:
         return Value(node.value)
 
     def _name(self, node: ast.Name, scope: Scope) -> Value | None:
-        bindings, home = scope.bindings(node.id)
-        if len(bindings) == 1 and isinstance(bindings[0].node, ast.ImportFrom | ast.Import):
-            return self._imported(bindings[0], home)
-        alive: list[Binding] = []
-        excluded = False
-        for binding in bindings:
-            runs = self.program.liveness(binding.contexts, home, line=binding.line) if binding.contexts else True
-            if runs is False:
-                excluded = True
-            elif runs is None:
-                return None
-            else:
-                alive.append(binding)
-        if len(alive) != 1 or alive[0].value is None or alive[0].path or alive[0].element:
+        if isinstance(scope, ValueScope) and (owner := scope.owner(node.id)) is not None:
+            return owner.values[node.id]
+        return self.named(node.id, scope)
+
+    def named(self, name: str, scope: Scope) -> Value | None:
+        """What a name stands for."""
+        bindings, home = scope.bindings(name)
+        if not bindings:
+            return self._starred(name, home) if isinstance(home, ModuleScope) and home.module.star_imports else None
+        key = (_owner_of(home), name)
+        if key not in self._names:
+            # A name that depends on itself is not known.
+            self._names[key] = None
+            try:
+                self._names[key] = self._choose(name, bindings, home)
+            except _MISFITS:
+                self._names[key] = None
+        return self._names[key]
+
+    def initial(self, name: str, scope: Scope) -> Value | None:
+        """What a module gives a name that functions then change: its constant."""
+        bindings = scope.module.names.get(name, [])
+        if len(bindings) == 1 and isinstance(bindings[0].value, ast.Constant):
+            return Value(bindings[0].value.value)
+        return None
+
+    def _starred(self, name: str, home: ModuleScope) -> Value | None:
+        for star in reversed(home.module.star_imports):
+            base = self.program.import_base(home.module, star.node)
+            module = self.program.module(base) if self.program.is_client(base) else None
+            if module is not None and name in module.names:
+                return self.named(name, ModuleScope(self.program, module))
+        return None
+
+    def _choose(self, name: str, bindings: list[Binding], home: Scope) -> Value | None:
+        """What the one binding gives that holds, or what all that may hold agree on."""
+        if any(binding.element in ("del", "augmented") for binding in bindings):
             return None
-        value = self.evaluate(alive[0].value, home)
-        if value is not None and excluded:
+        if home.function is None and self._is_made_global(name, home):
+            return None
+        # The bodies of modules and classes run once and in order, so that the last sure binding stands.
+        in_order = home.function is None
+        possible: list[Binding] = []
+        rests_on_target = False
+        for binding in reversed(bindings):
+            runs = self.program.liveness(binding.contexts, home, line=binding.line) if binding.contexts else True
+            if runs is not None and len(bindings) > 1:
+                rests_on_target = rests_on_target or self._rests_on_target(binding.contexts, home)
+            if runs is False:
+                continue
+            possible.append(binding)
+            if runs is True and in_order:
+                break
+        values = {id(binding): self._bound(binding, home) for binding in possible}
+        if len(possible) > 1:
+            kept = self._after_attempts(possible, values, home)
+            rests_on_target = rests_on_target or len(kept) < len(possible)
+            possible = kept
+        value = _agreed([values[id(binding)] for binding in possible])
+        if value is None or value.is_fact:
+            return value
+        if rests_on_target:
             return Value(value.value, is_fact=True)
+        # What a module or class says of an ordinary flag need not be what it is by the time somebody asks.
+        return None if in_order and isinstance(value.value, bool | None) else value
+
+    def _after_attempts(
+        self, possible: list[Binding], values: dict[int, Value | None], home: Scope
+    ) -> list[Binding]:
+        """The bindings that are left where a `try` binds a name in its body and in a handler."""
+        dropped: set[int] = set()
+        for binding in possible:
+            attempt = binding.contexts[-1] if binding.contexts else None
+            if not isinstance(attempt, Attempt) or attempt.part != "body":
+                continue
+            handlers = {
+                id(other): other.contexts[-1].caught
+                for other in possible
+                if other.contexts
+                and isinstance(other.contexts[-1], Attempt)
+                and other.contexts[-1].statement is attempt.statement
+                and other.contexts[-1].part == "handler"
+            }
+            value = values[id(binding)]
+            raised = self.raised_by(binding.node, home) if isinstance(binding.node, ast.stmt) else ()
+            if raised and any(_may_catch(caught, raised) for caught in handlers.values()):
+                dropped.add(id(binding))
+            elif value is not None and value.is_fact:
+                dropped.update(handlers)
+        return [binding for binding in possible if id(binding) not in dropped]
+
+    def _is_made_global(self, name: str, home: Scope) -> bool:
+        """True where a function of the module assigns the name."""
+        text = home.module.text if any("global " in line for line in home.module.lines) else ""
+        return bool(text) and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", text, re.MULTILINE) is not None
+
+    def _rests_on_target(self, contexts: tuple[Context, ...], home: Scope) -> bool:
+        """True where one of the branches is decided by the target, and not by a constant."""
+        for context in contexts:
+            if isinstance(context, Condition):
+                test = context.test
+                while isinstance(test, ast.UnaryOp):
+                    test = test.operand
+                if not isinstance(test, ast.Constant) and not _names_type_checking(test):
+                    return True
+            elif any(
+                self.program.is_target(base) for base in _imported_modules(context.statement, home, self.program)
+            ):
+                return True
+        return False
+
+    def _bound(self, binding: Binding, home: Scope) -> Value | None:
+        """What one binding gives its name."""
+        if isinstance(binding.node, ast.Import | ast.ImportFrom):
+            return self._imported(binding.node, binding.name, home)
+        if binding.function is not None:
+            return self.typed(self.program.inference.decorated(binding.function, home))
+        if binding.class_ is not None:
+            return Value(Class(binding.class_), self.is_of_target(Class(binding.class_)))
+        if binding.value is None or binding.element:
+            return None
+        value = self.evaluate(binding.value, home)
+        for index in binding.path:
+            if value is None or index is None:
+                return None
+            value = Value(item_of(value.value, index), value.is_fact)
         return value
 
-    def _imported(self, binding: Binding, home: Scope) -> Value | None:
-        node = binding.node
-        if not isinstance(node, ast.ImportFrom):
-            return None
+    def _imported(self, node: ast.Import | ast.ImportFrom, name: str, home: Scope) -> Value | None:
+        if isinstance(node, ast.Import):
+            return self.typed(self.program.imported(home.module, node, name, typing=False))
         base = self.program.import_base(home.module, node)
-        original = next((alias.name for alias in node.names if (alias.asname or alias.name) == binding.name), "")
-        if original == "__version__" and self.program.is_target(base):
-            return self._version()
-        module = self.program.module(base)
-        if module is None or not self.program.is_client(base):
-            return None
-        from driftcheck.surface.scopes import ModuleScope
+        original = next((alias.name for alias in node.names if (alias.asname or alias.name) == name), "")
+        version = self._version_named(base, original)
+        if version is not None:
+            return version
+        module = self.program.module(base) if self.program.is_client(base) else None
+        if module is not None and (original in module.names or module.star_imports):
+            found = self.named(original, ModuleScope(self.program, module))
+            if found is not None or not self.program.is_target(base):
+                return found
+        return self.typed(self.program.imported_name(base, original))
 
-        return self.evaluate(ast.Name(original), ModuleScope(self.program, module))
+    def imported_values(
+        self, node: ast.Import | ast.ImportFrom, scope: Scope
+    ) -> dict[str, Value | None] | Absent | External:
+        """What an import statement binds; Absent where it fails, External where it names a library that may be missing."""
+        from driftcheck.surface.program import is_standard_library
 
-    def _version(self) -> Value | None:
-        return Value(self.program.target.version, is_fact=True) if self.program.target.version else None
+        found: dict[str, Value | None] = {}
+        for alias in node.names:
+            if isinstance(node, ast.Import):
+                name = alias.asname or alias.name.partition(".")[0]
+                type_ = self.program.module_type(alias.name)
+            else:
+                name = alias.asname or alias.name
+                base = self.program.import_base(scope.module, node)
+                has_version = self._version_named(base, alias.name) is not None
+                type_ = self.program.module_type(base) if has_version else self.program.imported_name(base, alias.name)
+            if isinstance(type_, Absent):
+                return type_
+            if isinstance(type_, External) and not is_standard_library(type_.path):
+                return type_
+            found[name] = self._imported(node, name, scope)
+        return found
+
+    def raised_by(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
+        """The exceptions that a simple statement surely raises: it reads what the target does not have."""
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Load):
+                owner = self.program.inference.infer(inner.value, scope)
+                if isinstance(owner, Module | Class) and self.has_attribute(owner, inner.attr) is False:
+                    return ("AttributeError",)
+            elif isinstance(inner, ast.Call):
+                callee = self.program.inference.infer(inner.func, scope)
+                if callee == External("importlib.import_module") and inner.args:
+                    name = self.evaluate(inner.args[0], scope)
+                    if name is not None and isinstance(self.program.module_type(str(name.value)), Absent):
+                        return ("ModuleNotFoundError",)
+            elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+                return ()
+        return ()
+
+    # Attributes
 
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Value | None:
-        if node.attr == "__version__":
-            found = self.program.inference.infer(node.value, scope)
-            return self._version() if isinstance(found, Module) and self.program.is_target(found.name) else None
-        base = self.evaluate(node.value, scope)
-        if base is None or node.attr.startswith("_") or not _is_version(base.value):
-            return None
-        return Value(getattr(base.value, node.attr), base.is_fact)
+        name = node.attr
+        if name in VALUE_ATTRIBUTES or name in TABLES:
+            base = self.evaluate(node.value, scope)
+            if base is not None and not is_type(base.value):
+                return Value(attribute_of(base.value, name), base.is_fact)
+        owner = self.program.inference.infer(node.value, scope)
+        if isinstance(owner, External):
+            return _outside_constant(f"{owner.path}.{name}")
+        if name in TABLES:
+            return self.probes.table(owner, name)
+        if isinstance(owner, Module):
+            return self._module_attribute(owner, name)
+        if isinstance(owner, Class) or (isinstance(owner, Instance) and isinstance(owner.class_, Class)):
+            class_ = owner.class_ if isinstance(owner, Instance) else owner
+            assert isinstance(class_, Class)
+            if self.program.is_client(class_.declaration.module.name):
+                found = self._member(owner, class_, name)
+                if found is not None:
+                    return found
+            if self.is_of_target(class_) and not class_.is_open:
+                return self.typed(self.program.inference.attribute(owner, name))
+        return None
+
+    def _module_attribute(self, owner: Module, name: str) -> Value | None:
+        version = self._version_named(owner.name, name)
+        if version is not None:
+            return version
+        if self.program.is_client(owner.name):
+            module = self.program.module(owner.name)
+            if module is not None and (name in module.names or module.star_imports):
+                found = self.named(name, ModuleScope(self.program, module))
+                if found is not None:
+                    return found
+        return self.typed(self.program.module_attribute(owner.name, name))
+
+    def _member(self, owner: Type, class_: Class, name: str) -> Value | None:
+        """A flag that a class of the client's has, or stores on its instances in one place; facts only."""
+        key = (class_.declaration, name)
+        if key not in self._members:
+            self._members[key] = None
+            try:
+                found = self._member_value(owner, class_, name)
+            except _MISFITS:
+                found = None
+            self._members[key] = found if found is not None and found.is_fact else None
+        return self._members[key]
+
+    def _member_value(self, owner: Type, class_: Class, name: str) -> Value | None:
+        classes = self.program.classes
+        found: list[tuple[Binding, Scope]] = []
+        for base in classes.mro(class_):
+            if not isinstance(base, Class):
+                continue
+            declaration = base.declaration
+            own = declaration.members.get(name, [])
+            stores = list(classes.stores(declaration, name))
+            if (own or stores) and not self.program.is_client(declaration.module.name):
+                return None
+            found += [(binding, classes_scope) for binding in own for classes_scope in (self.program.class_scope(declaration),)]
+            found += [(store.binding, self.program.function_scope(store.function)) for store in stores]
+            if own and any(binding.function for binding in own):
+                break
+        if len(found) != 1:
+            return self._agreed_member(found)
+        binding, home = found[0]
+        if binding.function is not None:
+            if classes.role(binding.function) != "property":
+                return None
+            return self.interpreter.read(Function(binding.function, owner, class_, skips_first=True))
+        return self._bound(binding, home)
+
+    def _agreed_member(self, found: list[tuple[Binding, Scope]]) -> Value | None:
+        """What several stores of one attribute agree on: constants on branches that the target decides."""
+        return None
+
+    # Calls
 
     def _call(self, node: ast.Call, scope: Scope) -> Value | None:
-        if isinstance(node.func, ast.Name) and node.func.id == "hasattr" and len(node.args) == 2:
-            return self._hasattr(node, scope)
-        if isinstance(node.func, ast.Attribute):
+        if isinstance(node.func, ast.Attribute) and node.func.attr in VALUE_METHODS:
             receiver = self.evaluate(node.func.value, scope)
-            if receiver is not None and isinstance(receiver.value, str):
-                arguments = [self.evaluate(argument, scope) for argument in node.args]
-                if node.func.attr in ("split", "startswith", "endswith", "strip", "lstrip", "rstrip", "partition"):
-                    known = [argument.value for argument in arguments if argument is not None]
-                    if len(known) == len(arguments):
-                        return Value(getattr(receiver.value, node.func.attr)(*known), receiver.is_fact)
-                return None
+            if receiver is not None and not is_type(receiver.value):
+                return self._method_call(receiver, node.func.attr, node, scope)
+        if isinstance(node.func, ast.Name | ast.Call):
+            made = self.evaluate(node.func, scope)
+            if made is not None and isinstance(made.value, Closure):
+                return self.interpreter.call_closure(made.value, node, scope)
         called = self.program.inference.infer(node.func, scope)
-        arguments = [self.evaluate(argument, scope) for argument in node.args]
         if isinstance(called, External):
-            return self._external_call(called.path, node, arguments, scope)
+            return self.outside.answer(called.path, node, scope)
         if isinstance(called, Function):
-            return self.call(called, node, scope)
+            return self.interpreter.call(called, node, scope)
+        if isinstance(called, Lambda):
+            home = ModuleScope(self.program, called.module)
+            return self.interpreter.call_lambda(called, node, scope, home)
         return None
 
-    def call(self, called: Function, node: ast.Call, scope: Scope) -> Value | None:
-        """What a helper of the client's answers (a version check, a feature probe)."""
-        return None
-
-    def _external_call(self, path: str, node: ast.Call, arguments: list[Value | None], scope: Scope) -> Value | None:
-        first = arguments[0] if arguments else None
-        name = path.rpartition(".")[2]
-        if path.startswith(("packaging.version.", "pkg_resources.", "packaging.", "pkg_resources.")) and name in (
-            "parse", "Version", "parse_version", "LegacyVersion",
-        ):  # fmt: skip
-            return Value(parse_version(str(first.value)), first.is_fact) if first is not None else None
-        if path in ("importlib.metadata.version", "importlib_metadata.version"):
-            return self._version() if first is not None and self._is_target_distribution(first.value) else None
-        if path in ("importlib.util.find_spec", "importlib.find_spec") and first is not None:
-            found = self.program.module_type(str(first.value))
-            if isinstance(found, Module):
-                return Value(found, is_fact=True)
-            return Value(None, is_fact=True) if isinstance(found, Absent) else None
-        if path == "builtins.int" and first is not None:
-            return Value(int(first.value), first.is_fact)
-        if path == "builtins.bool" and first is not None:
-            return Value(bool(first.value), first.is_fact)
-        if path in ("builtins.tuple", "builtins.list") and first is not None:
-            return Value(tuple(first.value), first.is_fact)
-        if path == "builtins.str" and first is not None:
-            return Value(str(first.value), first.is_fact)
-        if path == "builtins.map" and len(node.args) == 2 and arguments[1] is not None:
-            function = self.program.inference.infer(node.args[0], scope)
-            if function == External("builtins.int"):
-                return Value(tuple(int(part) for part in arguments[1].value), arguments[1].is_fact)
-        if path == "builtins.getattr" and len(arguments) >= 2 and arguments[1] is not None:
-            if arguments[1].value == "__version__":
-                return self._attribute(ast.Attribute(node.args[0], "__version__"), scope)
-        return None
-
-    def _is_target_distribution(self, name: object) -> bool:
-        return isinstance(name, str) and (
-            name in self.program.target_index.top_level or name == self.program.target.name
+    def _method_call(self, receiver: Value, name: str, node: ast.Call, scope: Scope) -> Value | None:
+        arguments = [self.evaluate(argument, scope) for argument in node.args]
+        keywords = {keyword.arg: self.evaluate(keyword.value, scope) for keyword in node.keywords}
+        every = [*arguments, *keywords.values()]
+        known = [value for value in every if value is not None]
+        if len(known) < len(every) or None in keywords:
+            return None
+        result = call_method(
+            receiver.value,
+            name,
+            [value.value for value in arguments if value is not None],
+            {key: value.value for key, value in keywords.items() if key is not None and value is not None},
         )
+        return Value(result, receiver.is_fact or any(value.is_fact for value in known))
 
-    def _hasattr(self, node: ast.Call, scope: Scope) -> Value | None:
-        name = self.evaluate(node.args[1], scope)
-        if name is None or not isinstance(name.value, str):
-            return None
-        owner = self.program.inference.infer(node.args[0], scope)
-        if not isinstance(owner, Module | Class):
-            return None
-        path = owner.name if isinstance(owner, Module) else owner.declaration.symbol
-        if not self.program.is_target(path):
-            return None
-        found = self.program.inference.attribute(owner, name.value)
-        if isinstance(found, Absent):
-            return Value(False, is_fact=True)
-        return None if isinstance(found, Unknown) else Value(True, is_fact=True)
+    # Operators
 
     def _compare(self, node: ast.Compare, scope: Scope) -> Value | None:
         left = self.evaluate(node.left, scope)
         if left is None:
             return None
-        is_fact = left.is_fact
-        result = True
-        for comparison, comparator in zip(node.ops, node.comparators, strict=True):
+        is_fact, is_assumed = left.is_fact, left.is_assumed
+        result: bool | None = True
+        for operation, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.evaluate(comparator, scope)
             if right is None:
                 return None
-            is_fact = is_fact or right.is_fact
-            one, other = left.value, right.value
-            if _is_version(one) and isinstance(other, str):
-                other = parse_version(other)
-            if not _COMPARISONS[type(comparison)](one, other):
-                result = False
+            is_fact, is_assumed = is_fact or right.is_fact, is_assumed or right.is_assumed
+            result = compare(operation, left.value, right.value)
+            if not result:
                 break
             left = right
-        return Value(result, is_fact)
+        return None if result is None else Value(result, is_fact, is_assumed)
 
     def _boolean(self, node: ast.BoolOp, scope: Scope) -> Value | None:
-        truth = self.truth(node, scope)
-        return None if truth is None else Value(truth, is_fact=True)
+        """`and` and `or`, as Python picks one of the values; a part that only the environment decides is not known."""
+        stops = isinstance(node.op, ast.Or)
+        is_fact = is_doubtful = False
+        for index, part in enumerate(node.values):
+            value = self.evaluate(part, scope)
+            truth = None if value is None else truth_of(value.value)
+            if truth is None:
+                is_doubtful = True
+                continue
+            assert value is not None
+            is_fact = is_fact or value.is_fact
+            if truth is stops or index == len(node.values) - 1:
+                if is_doubtful and (truth is not stops or not isinstance(value.value, bool)):
+                    return None
+                return Value(value.value, is_fact)
+            is_doubtful = is_doubtful or (value.is_assumed and isinstance(value.value, bool))
+        return None
 
     def _unary(self, node: ast.UnaryOp, scope: Scope) -> Value | None:
         value = self.evaluate(node.operand, scope)
-        if value is None or not isinstance(node.op, ast.Not):
+        if value is None:
             return None
-        return Value(not value.value, value.is_fact)
+        if isinstance(node.op, ast.Not):
+            truth = truth_of(value.value)
+            return None if truth is None else Value(not truth, value.is_fact, value.is_assumed)
+        if isinstance(node.op, ast.USub) and isinstance(value.value, int):
+            return Value(-value.value, value.is_fact)
+        return None
 
-    def _tuple(self, node: ast.Tuple | ast.List, scope: Scope) -> Value | None:
+    def _arithmetic(self, node: ast.BinOp, scope: Scope) -> Value | None:
+        left, right = self.evaluate(node.left, scope), self.evaluate(node.right, scope)
+        if left is None or right is None:
+            return None
+        return Value(calculate(node.op, left.value, right.value), left.is_fact or right.is_fact)
+
+    def _conditional(self, node: ast.IfExp, scope: Scope) -> Value | None:
+        test = self.evaluate(node.test, scope)
+        truth = truth_of(test.value) if test is not None else self.truth(node.test, scope)
+        if truth is None:
+            return None
+        chosen = self.argument(node.body if truth else node.orelse, scope)
+        is_fact = test is None or test.is_fact
+        return None if chosen is None else Value(chosen.value, chosen.is_fact or is_fact)
+
+    def _walrus(self, node: ast.NamedExpr, scope: Scope) -> Value | None:
+        return self.evaluate(node.value, scope)
+
+    # Containers and text
+
+    def _tuple(self, node: ast.Tuple | ast.List | ast.Set, scope: Scope) -> Value | None:
         values = [self.evaluate(element, scope) for element in node.elts]
         known = [value for value in values if value is not None]
         if len(known) < len(values):
             return None
-        return Value(tuple(value.value for value in known), any(value.is_fact for value in known))
+        items: Any = tuple(value.value for value in known)
+        if isinstance(node, ast.Set):
+            items = frozenset(items)
+        return Value(items, any(value.is_fact for value in known))
 
     def _subscript(self, node: ast.Subscript, scope: Scope) -> Value | None:
         base = self.evaluate(node.value, scope)
@@ -266,34 +540,123 @@ class Facts:
                 self.evaluate(bound, scope) if bound is not None else Value(None)
                 for bound in (node.slice.lower, node.slice.upper)
             ]
-            if None in bounds or node.slice.step is not None:
+            if None in bounds or node.slice.step is not None or not isinstance(base.value, str | tuple):
                 return None
             lower, upper = (bound.value for bound in bounds if bound is not None)
             return Value(base.value[lower:upper], base.is_fact)
         index = self.evaluate(node.slice, scope)
-        return None if index is None else Value(base.value[index.value], base.is_fact)
+        return None if index is None else Value(item_of(base.value, index.value), base.is_fact)
 
-    def _comprehension(self, node: ast.GeneratorExp | ast.ListComp, scope: Scope) -> Value | None:
-        if len(node.generators) != 1 or node.generators[0].ifs or not isinstance(node.generators[0].target, ast.Name):
+    def elements(self, node: ast.expr, scope: Scope) -> list[Value | None] | None:
+        """The values of a comprehension's elements or of an iterable, None each where unknown; None where unlisted."""
+        if not isinstance(node, ast.GeneratorExp | ast.ListComp | ast.SetComp):
+            value = self.evaluate(node, scope)
+            if value is None:
+                if isinstance(node, ast.Tuple | ast.List | ast.Set):
+                    return [self.evaluate(element, scope) for element in node.elts]
+                return None
+            return [Value(item, value.is_fact) for item in items_of(value.value)]
+        if len(node.generators) != 1 or node.generators[0].is_async:
             return None
-        values = self.evaluate(node.generators[0].iter, scope)
-        element = node.elt
-        if values is None or not isinstance(element, ast.Call) or len(element.args) != 1:
+        generator = node.generators[0]
+        found: list[Value | None] = []
+        for item in self.elements(generator.iter, scope) or ():
+            inner = ValueScope(scope, _unpacked(generator.target, item))
+            tests = [self.evaluate(test, inner) for test in generator.ifs]
+            truths = [None if test is None else truth_of(test.value) for test in tests]
+            if False in truths:
+                continue
+            found.append(None if None in truths else self.argument(node.elt, inner))
+            if len(found) > _ELEMENTS:
+                return None
+        return found if found or self.evaluate(generator.iter, scope) is not None else None
+
+    def _comprehension(self, node: ast.GeneratorExp | ast.ListComp | ast.SetComp, scope: Scope) -> Value | None:
+        values = self.elements(node, scope)
+        if values is None or None in values:
             return None
-        if self.program.inference.infer(element.func, scope) != External("builtins.int"):
-            return None
-        return Value(tuple(int(value) for value in values.value), values.is_fact)
+        known = [value for value in values if value is not None]
+        items: Any = tuple(value.value for value in known)
+        source = self.evaluate(node.generators[0].iter, scope)
+        is_fact = any(value.is_fact for value in known) or (source is not None and source.is_fact)
+        return Value(frozenset(items) if isinstance(node, ast.SetComp) else items, is_fact)
+
+    def _text(self, node: ast.JoinedStr, scope: Scope) -> Value | None:
+        parts: list[str] = []
+        is_fact = False
+        for part in node.values:
+            if isinstance(part, ast.Constant):
+                parts.append(str(part.value))
+                continue
+            if not isinstance(part, ast.FormattedValue) or part.format_spec is not None or part.conversion != -1:
+                return None
+            value = self.evaluate(part.value, scope)
+            if value is None or is_type(value.value):
+                return None
+            parts.append(str(value.value))
+            is_fact = is_fact or value.is_fact
+        return Value(bounded("".join(parts)), is_fact)
 
 
-def parse_version(text: str) -> Any:
-    """A version that compares as pip does; raises ValueError."""
-    from packaging.version import Version
+def _owner_of(home: Scope) -> object:
+    """What makes a scope the one it is."""
+    if isinstance(home, FunctionScope):
+        return home.declaration
+    return home.class_ if isinstance(home, ClassScope) else home.module
 
-    return Version(text)
+
+def _agreed(values: list[Value | None]) -> Value | None:
+    """What bindings agree on that may each hold; a fact stands against what a user may set, unless it is a yes or no."""
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    chosen = next((value for value in known if value.is_fact), known[0])
+    same = all(type(value.value) is type(chosen.value) and value.value == chosen.value for value in known)
+    if same and len(known) == len(values):
+        return Value(chosen.value, chosen.is_fact)
+    if not chosen.is_fact or isinstance(chosen.value, bool | None):
+        return None
+    return chosen if all(not value.is_fact or value.value == chosen.value for value in known) else None
 
 
-def _is_version(value: object) -> bool:
-    return hasattr(value, "release") and hasattr(value, "is_prerelease")
+def _may_catch(caught: tuple[str, ...], raised: tuple[str, ...]) -> bool:
+    wider = {"Exception", "BaseException", *raised}
+    if "ModuleNotFoundError" in raised:
+        wider.add("ImportError")
+    return bool(wider.intersection(caught))
+
+
+def _imported_modules(statement: ast.Try, home: Scope, program: Program) -> Iterable[str]:
+    for node in statement.body:
+        if isinstance(node, ast.ImportFrom):
+            yield program.import_base(home.module, node)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
+def _unpacked(target: ast.expr, item: Value | None) -> dict[str, Value | None]:
+    """What the variables of a comprehension hold in one round."""
+    if isinstance(target, ast.Name):
+        return {target.id: item}
+    names: dict[str, Value | None] = {}
+    if isinstance(target, ast.Tuple | ast.List):
+        for index, element in enumerate(target.elts):
+            inner = None if item is None else Value(item_of(item.value, index), item.is_fact)
+            names.update(_unpacked(element, inner))
+    return names
+
+
+def _outside_constant(path: str) -> Value | None:
+    """The constants of `inspect` that tests of parameters name."""
+    found = _KINDS_OF_PARAMETERS.search(path)
+    if found is None:
+        return None
+    import inspect
+
+    if found[1] is None and found[3] is None:
+        return Value(inspect.Parameter.empty)
+    name = found[2] or found[3]
+    return Value(getattr(inspect.Parameter, name)) if name.isupper() or name == "empty" else None
 
 
 def _names_type_checking(test: ast.expr) -> bool:
@@ -310,9 +673,16 @@ _EVALUATORS: dict[type[ast.expr], Callable[[Facts, Any, Scope], Value | None]] =
     ast.Compare: Facts._compare,
     ast.BoolOp: Facts._boolean,
     ast.UnaryOp: Facts._unary,
+    ast.BinOp: Facts._arithmetic,
+    ast.IfExp: Facts._conditional,
+    ast.NamedExpr: Facts._walrus,
     ast.Tuple: Facts._tuple,
     ast.List: Facts._tuple,
+    ast.Set: Facts._tuple,
     ast.Subscript: Facts._subscript,
     ast.GeneratorExp: Facts._comprehension,
     ast.ListComp: Facts._comprehension,
+    ast.SetComp: Facts._comprehension,
+    ast.JoinedStr: Facts._text,
 }
+_ = (caught_names, parse_version)

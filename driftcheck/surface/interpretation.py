@@ -1,0 +1,590 @@
+"""A small, bounded interpreter for the client's helpers that answer by what the target is: version checks, feature probes.
+
+It follows what is known and keeps count of what is not: an unknown test takes both branches. It runs nothing: every value
+is computed here, from constants and from facts of the target.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from driftcheck.surface.declarations import Binding, FunctionDeclaration, ModuleDeclaration, caught_names
+from driftcheck.surface.inference import is_generator, own_nodes
+from driftcheck.surface.scopes import FunctionScope, Scope
+from driftcheck.surface.types import Absent, External, Function, Lambda, Literal, Type, Unknown
+from driftcheck.surface.values import Value, calculate, is_type, item_of, items_of, truth_of
+
+if TYPE_CHECKING:
+    from driftcheck.surface.facts import Facts
+    from driftcheck.surface.program import Program
+
+_CALLS = 8
+_STEPS = 1500
+_ROUNDS = 64
+_LONGEST_HELPER = 90
+# A function whose text has none of these answers by something else than the target, unless a name in it stands for a fact.
+_HINTS = re.compile(
+    r"version|hasattr|getattr|find_spec|find_loader|signature|argspec|co_varnames|fields|__dict__|import\b|distribution"
+    r"|\bdir\(|\bvars\(|__code__|iscoroutine|__annotations__|issubclass"
+)
+
+
+class ValueScope:
+    """Names with known values in front of another scope: the parameters and locals of a helper, comprehension variables.
+
+    A name in `values` whose value is None is bound to something unknown. `around` is the scope of the function in which
+    the function at hand was made.
+    """
+
+    __slots__ = ("around", "module", "outer", "program", "values")
+
+    def __init__(self, outer: Scope, values: dict[str, Value | None], around: ValueScope | None = None) -> None:
+        self.program: Program = outer.program
+        self.module: ModuleDeclaration = outer.module
+        self.outer = outer
+        self.values = values
+        self.around = around
+
+    @property
+    def memo(self) -> dict[int, Type] | None:
+        return None
+
+    def owner(self, name: str) -> ValueScope | None:
+        """The nearest scope of values that binds the name."""
+        scope: Scope | None = self
+        while isinstance(scope, ValueScope):
+            if name in scope.values:
+                return scope
+            scope = scope.around if scope.around is not None else scope.outer
+        return None
+
+    def lookup(self, name: str, *, typing: bool = False) -> Type:
+        owner = self.owner(name)
+        if owner is not None:
+            value = owner.values[name]
+            if value is not None and is_type(value.value):
+                found: Type = value.value
+                return found
+            if value is not None and isinstance(value.value, str | int | float | bytes | None):
+                return Literal(value.value)
+            if value is not None or not isinstance(owner.outer, FunctionScope):
+                return Unknown("value of a helper")
+            return owner.outer.lookup(name, typing=typing)
+        return self._behind().lookup(name, typing=typing)
+
+    def narrowed(self, node: ast.Attribute) -> Type | None:
+        return None
+
+    def bindings(self, name: str) -> tuple[list[Binding], Scope]:
+        if self.owner(name) is not None:
+            return [], self
+        return self._behind().bindings(name)
+
+    def _behind(self) -> Scope:
+        return self.around if self.around is not None else self.outer
+
+    @property
+    def function(self) -> FunctionDeclaration | None:
+        return self.outer.function
+
+    @property
+    def enclosing(self) -> Scope | None:
+        return self.outer.enclosing
+
+
+@dataclass(eq=False, frozen=True, slots=True)
+class Closure:
+    """A function made while another runs, with the names it sees."""
+
+    declaration: FunctionDeclaration
+    scope: ValueScope
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """The function gives this value; None where it is unknown."""
+
+    value: Value | None
+
+
+@dataclass(frozen=True, slots=True)
+class Raised:
+    """An exception surely leaves the statement, of one of these names."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """A loop is left or begun anew."""
+
+    is_break: bool
+
+
+Exit = Returned | Raised | Left | None
+
+
+class _Lost(Exception):
+    """What happens can't be followed."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One call under way.
+
+    `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try` statements
+    around; `is_uncertain` once an import of another library has been met, which may fail; `uses_fact` once a fact of the
+    target has decided which way to go.
+    """
+
+    scope: ValueScope
+    pending: list[Value | None] = field(default_factory=list)
+    attempts: int = 0
+    is_uncertain: bool = False
+    uses_fact: bool = False
+
+
+class Interpreter:
+    """Runs helpers of the client's as far as values are known."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.program = facts.program
+        self._telling: dict[FunctionDeclaration, bool] = {}
+        self._results: dict[object, Value | None] = {}
+        self._running: list[FunctionDeclaration] = []
+        self._steps = 0
+
+    # Calls
+
+    def call(self, function: Function, node: ast.Call, scope: Scope) -> Value | None:
+        """What a call of a function of the client's gives."""
+        declaration = function.declaration
+        if not self.can_follow(declaration):
+            return None
+        values = self._bound(declaration, function, node, scope)
+        return None if values is None else self._answer(declaration, values)
+
+    def read(self, function: Function) -> Value | None:
+        """What a property of the client's gives."""
+        declaration = function.declaration
+        if not self.can_follow(declaration):
+            return None
+        return self._answer(declaration, {name: None for name in _parameter_names(declaration)})
+
+    def call_closure(self, closure: Closure, node: ast.Call, scope: Scope) -> Value | None:
+        """What a call of a function gives that a helper has made."""
+        values = self._bound(closure.declaration, None, node, scope)
+        if values is None:
+            return None
+        exit_, _ = self._run(closure.declaration, values, closure.scope)
+        return exit_.value if isinstance(exit_, Returned) else None
+
+    def apply(self, decorator: Function | Closure, value: Value) -> Value | None:
+        """What a decorator makes of a value, its only argument."""
+        declaration = decorator.declaration
+        names = _parameter_names(declaration)
+        if not names:
+            return None
+        values: dict[str, Value | None] = dict.fromkeys(names)
+        values[names[0]] = value
+        exit_, _ = self._run(declaration, values, decorator.scope if isinstance(decorator, Closure) else None)
+        return exit_.value if isinstance(exit_, Returned) else None
+
+    def refuses(self, closure: Closure) -> bool:
+        """True where calling what a helper made surely raises, because of what the target is."""
+        unknown: dict[str, Value | None] = dict.fromkeys(_parameter_names(closure.declaration))
+        exit_, uses_fact = self._run(closure.declaration, unknown, closure.scope)
+        return isinstance(exit_, Raised) and uses_fact
+
+    def call_lambda(self, function: Lambda, node: ast.Call, scope: Scope, home: Scope) -> Value | None:
+        """What a call of a lambda expression gives."""
+        arguments = function.node.args
+        names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+        if arguments.vararg or arguments.kwonlyargs or arguments.kwarg or node.keywords or len(node.args) > len(names):
+            return None
+        values = {name: self.facts.argument(value, scope) for name, value in zip(names, node.args, strict=False)}
+        return self.facts.evaluate(function.node.body, ValueScope(home, {**dict.fromkeys(names), **values}))
+
+    def can_follow(self, declaration: FunctionDeclaration) -> bool:
+        """True for a short function of the client's whose answer may follow from the target."""
+        found = self._telling.get(declaration)
+        if found is None:
+            self._telling[declaration] = False
+            found = self._telling[declaration] = self._can_follow(declaration)
+        return found
+
+    def _can_follow(self, declaration: FunctionDeclaration) -> bool:
+        node = declaration.node
+        if not self.program.is_client(declaration.module.name) or declaration.is_async:
+            return False
+        if (node.end_lineno or node.lineno) - node.lineno > _LONGEST_HELPER or is_generator(declaration):
+            return False
+        return _HINTS.search(declaration.source) is not None or self._names_fact(declaration)
+
+    def _names_fact(self, declaration: FunctionDeclaration) -> bool:
+        """True where a name in the body stands for a fact, or for a function that may tell one."""
+        scope = self.program.function_scope(declaration)
+        parameters = scope.parameters
+        for node in own_nodes(declaration.body):
+            found: Value | None = None
+            if isinstance(node, ast.Name):
+                if node.id in parameters or node.id in scope.locals:
+                    continue
+                found = self.facts.named(node.id, scope)
+            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+                found = self.facts.evaluate(node, scope)
+                called = self.program.inference.infer(node, scope) if declaration.owner is not None else None
+                if isinstance(called, Function) and self.can_follow(called.declaration):
+                    return True
+            if found is None:
+                continue
+            if found.is_fact or (isinstance(found.value, Function) and self.can_follow(found.value.declaration)):
+                return True
+        return False
+
+    def _bound(
+        self, declaration: FunctionDeclaration, function: Function | None, node: ast.Call, scope: Scope
+    ) -> dict[str, Value | None] | None:
+        """What the parameters hold for a call: known values, or None each."""
+        arguments = declaration.node.args
+        positional = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+        values: dict[str, Value | None] = dict.fromkeys(_parameter_names(declaration))
+        home = self.program.scope_of_function(declaration)
+        defaults = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
+        keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+        defaults += [(argument.arg, default) for argument, default in keyword_only if default is not None]
+        for name, default in defaults:
+            values[name] = self.facts.argument(default, home)
+        if function is not None and function.skips_first:
+            positional = positional[1:]
+        for name, given in zip(positional, node.args, strict=False):
+            if isinstance(given, ast.Starred):
+                return dict.fromkeys(values)
+            values[name] = self.facts.argument(given, scope)
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                return dict.fromkeys(values)
+            if keyword.arg in values:
+                values[keyword.arg] = self.facts.argument(keyword.value, scope)
+        return values
+
+    def _answer(self, declaration: FunctionDeclaration, values: dict[str, Value | None]) -> Value | None:
+        key: object = (declaration, tuple(values.values()))
+        try:
+            if key in self._results:
+                return self._results[key]
+        except TypeError:
+            key = None
+        exit_, _ = self._run(declaration, values, None)
+        found = exit_.value if isinstance(exit_, Returned) else None
+        if key is not None and not self._running:
+            self._results[key] = found
+        return found
+
+    def _run(
+        self, declaration: FunctionDeclaration, values: dict[str, Value | None], around: ValueScope | None
+    ) -> tuple[Exit, bool]:
+        """How a call ends, what it returns or raises, None where that can't be followed; and whether a fact decided it."""
+        if len(self._running) >= _CALLS or declaration in self._running:
+            return None, False
+        if not self._running:
+            self._steps = 0
+        scope = self.program.function_scope(declaration)
+        own = {**dict.fromkeys(scope.locals), **values}
+        frame = _Frame(ValueScope(scope, own, around))
+        self._running.append(declaration)
+        try:
+            exit_ = self._block(declaration.body, frame)
+        except _Lost:
+            return None, False
+        finally:
+            self._running.pop()
+        if isinstance(exit_, Left):
+            return None, False
+        if isinstance(exit_, Raised) and not frame.pending:
+            return exit_, frame.uses_fact
+        values_returned = list(frame.pending)
+        if not isinstance(exit_, Raised):
+            values_returned.append(exit_.value if isinstance(exit_, Returned) else Value(None))
+        found = _combined(values_returned)
+        if found is not None and frame.uses_fact:
+            found = Value(found.value, is_fact=True)
+        return Returned(found), frame.uses_fact
+
+    # Statements
+
+    def _block(self, statements: Sequence[ast.stmt], frame: _Frame) -> Exit:
+        for statement in statements:
+            self._steps += 1
+            if self._steps > _STEPS:
+                raise _Lost
+            exit_ = self._statement(statement, frame)
+            if exit_ is not None:
+                return exit_
+        return None
+
+    def _statement(self, node: ast.stmt, frame: _Frame) -> Exit:
+        if isinstance(node, ast.If):
+            return self._if(node, frame)
+        if isinstance(node, ast.Try):
+            return self._try(node, frame)
+        if isinstance(node, ast.For):
+            return self._for(node, frame)
+        if isinstance(node, ast.While | ast.AsyncFor | ast.Match):
+            return self._uncertain(node, frame)
+        if isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                if item.optional_vars is not None:
+                    self._assign(item.optional_vars, None, frame)
+            return self._block(node.body, frame)
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            return self._import(node, frame)
+        if isinstance(node, ast.Raise):
+            return Raised(caught_names(_raised(node.exc)))
+        if isinstance(node, ast.Break | ast.Continue):
+            return Left(isinstance(node, ast.Break))
+        if frame.attempts and (names := self.facts.raised_by(node, frame.scope)):
+            return Raised(names)
+        return self._simple(node, frame)
+
+    def _simple(self, node: ast.stmt, frame: _Frame) -> Exit:
+        evaluate = self.facts.evaluate
+        if isinstance(node, ast.Return):
+            return Returned(self.facts.argument(node.value, frame.scope) if node.value is not None else Value(None))
+        if isinstance(node, ast.Assign):
+            value = self.facts.argument(node.value, frame.scope)
+            for target in node.targets:
+                self._assign(target, value, frame)
+        elif isinstance(node, ast.AnnAssign):
+            if node.value is not None:
+                self._assign(node.target, self.facts.argument(node.value, frame.scope), frame)
+        elif isinstance(node, ast.AugAssign):
+            left, right = evaluate(_loaded(node.target), frame.scope), evaluate(node.value, frame.scope)
+            self._assign(node.target, _calculated(node.op, left, right), frame)
+        elif isinstance(node, ast.Assert):
+            if self._decided(node.test, frame) is False:
+                return Raised(("AssertionError",))
+        elif isinstance(node, ast.FunctionDef):
+            bindings = self.program.function_scope(self._running[-1]).locals.get(node.name, ())
+            made = next((binding.function for binding in bindings if binding.node is node), None)
+            frame.scope.values[node.name] = Value(Closure(made, frame.scope)) if made is not None else None
+        elif isinstance(node, ast.Global):
+            for name in node.names:
+                frame.scope.values[name] = self.facts.initial(name, frame.scope)
+        elif isinstance(node, ast.Delete):
+            for target in node.targets:
+                self._assign(target, None, frame)
+        return None
+
+    def _assign(self, target: ast.expr, value: Value | None, frame: _Frame) -> None:
+        if isinstance(target, ast.Name):
+            frame.scope.values[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            for index, element in enumerate(target.elts):
+                item: Value | None = None
+                if value is not None and not any(isinstance(e, ast.Starred) for e in target.elts):
+                    try:
+                        item = Value(item_of(value.value, index), value.is_fact)
+                    except (TypeError, LookupError, ValueError):
+                        item = None
+                self._assign(element.value if isinstance(element, ast.Starred) else element, item, frame)
+
+    def _decided(self, test: ast.expr, frame: _Frame) -> bool | None:
+        """Whether a test holds, for values that are known, facts or not."""
+        value = self.facts.evaluate(test, frame.scope)
+        if value is None:
+            truth = self.facts.truth(test, frame.scope)
+            frame.uses_fact = frame.uses_fact or truth is not None
+            return truth
+        frame.uses_fact = frame.uses_fact or value.is_fact
+        return truth_of(value.value)
+
+    def _if(self, node: ast.If, frame: _Frame) -> Exit:
+        truth = self._decided(node.test, frame)
+        if truth is not None:
+            return self._block(node.body if truth else node.orelse, frame)
+        return self._either(node.body, node.orelse, frame)
+
+    def _either(self, one: Sequence[ast.stmt], other: Sequence[ast.stmt], frame: _Frame) -> Exit:
+        """Two ways on, of which nobody can tell which is taken."""
+        before = dict(frame.scope.values)
+        first = self._block(one, frame)
+        after = frame.scope.values
+        frame.scope.values = before
+        second = self._block(other, frame)
+        if isinstance(first, Left) or isinstance(second, Left):
+            if first != second:
+                raise _Lost
+        elif isinstance(first, Raised):
+            # An exception that only some unknown state brings about is no way on.
+            return second
+        elif isinstance(second, Raised):
+            frame.scope.values = after
+            return first
+        elif isinstance(first, Returned):
+            if isinstance(second, Returned):
+                return Returned(_combined([first.value, second.value]))
+            frame.pending.append(first.value)
+            return second
+        elif isinstance(second, Returned):
+            frame.pending.append(second.value)
+            frame.scope.values = after
+            return first
+        merged = {name: _combined([after.get(name), frame.scope.values.get(name)]) for name in after}
+        frame.scope.values.update(merged)
+        return first
+
+    def _try(self, node: ast.Try, frame: _Frame) -> Exit:
+        before = dict(frame.scope.values)
+        was_uncertain, frame.is_uncertain = frame.is_uncertain, False
+        frame.attempts += 1
+        exit_ = self._block(node.body, frame)
+        frame.attempts -= 1
+        may_fail, frame.is_uncertain = frame.is_uncertain, was_uncertain
+        if isinstance(exit_, Raised):
+            handler = next((handler for handler in node.handlers if _catches(handler, exit_.names)), None)
+            if handler is not None:
+                frame.uses_fact = True
+                exit_ = self._handle(handler, frame)
+        elif may_fail and (handler := next((h for h in node.handlers if _catches(h, ("ImportError",))), None)):
+            exit_ = self._after_doubt(node, handler, exit_, before, frame)
+        elif exit_ is None:
+            exit_ = self._block(node.orelse, frame)
+        last = self._block(node.finalbody, frame)
+        return exit_ if last is None else last
+
+    def _handle(self, handler: ast.ExceptHandler, frame: _Frame) -> Exit:
+        if handler.name is not None:
+            frame.scope.values[handler.name] = None
+        return self._block(handler.body, frame)
+
+    def _after_doubt(
+        self,
+        node: ast.Try,
+        handler: ast.ExceptHandler,
+        exit_: Exit,
+        before: dict[str, Value | None],
+        frame: _Frame,
+    ) -> Exit:
+        """A `try` whose import of another library may fail or not."""
+        if exit_ is None:
+            exit_ = self._block(node.orelse, frame)
+        after = frame.scope.values
+        frame.scope.values = before
+        other = self._handle(handler, frame)
+        if isinstance(exit_, Returned) and isinstance(other, Returned):
+            return Returned(_combined([exit_.value, other.value]))
+        if isinstance(other, Raised):
+            frame.scope.values = after
+            return exit_
+        if isinstance(exit_, Returned):
+            frame.pending.append(exit_.value)
+            return other
+        if isinstance(other, Returned):
+            frame.pending.append(other.value)
+            frame.scope.values = after
+            return exit_
+        for name in after:
+            frame.scope.values[name] = _combined([after[name], frame.scope.values.get(name)])
+        return exit_
+
+    def _for(self, node: ast.For, frame: _Frame) -> Exit:
+        iterable = self.facts.evaluate(node.iter, frame.scope)
+        if iterable is None:
+            return self._uncertain(node, frame)
+        try:
+            items = list(items_of(iterable.value))
+        except TypeError:
+            return self._uncertain(node, frame)
+        if len(items) > _ROUNDS:
+            raise _Lost
+        frame.uses_fact = frame.uses_fact or iterable.is_fact
+        for item in items:
+            self._assign(node.target, Value(item, iterable.is_fact), frame)
+            exit_ = self._block(node.body, frame)
+            if isinstance(exit_, Left):
+                if exit_.is_break:
+                    return None
+            elif exit_ is not None:
+                return exit_
+        return self._block(node.orelse, frame)
+
+    def _uncertain(self, node: ast.stmt, frame: _Frame) -> Exit:
+        """Statements that run any number of times: what they assign is unknown, what they return is possible."""
+        for inner in own_nodes([node]):
+            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+                frame.scope.values[inner.id] = None
+            elif isinstance(inner, ast.Return) and None not in frame.pending:
+                frame.pending.append(None)
+        return None
+
+    def _import(self, node: ast.Import | ast.ImportFrom, frame: _Frame) -> Exit:
+        values = self.facts.imported_values(node, frame.scope)
+        if isinstance(values, Absent):
+            return Raised(("ModuleNotFoundError" if values.is_module else "ImportError",))
+        if isinstance(values, External):
+            frame.is_uncertain = True
+            return None
+        frame.uses_fact = frame.uses_fact or bool(frame.attempts and any(v and v.is_fact for v in values.values()))
+        frame.scope.values.update(values)
+        return None
+
+
+def _parameter_names(declaration: FunctionDeclaration) -> list[str]:
+    arguments = declaration.node.args
+    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+    return names + [variadic.arg for variadic in (arguments.vararg, arguments.kwarg) if variadic is not None]
+
+
+def _raised(node: ast.expr | None) -> ast.expr | None:
+    """The class in `raise X` or `raise X(...)`."""
+    if node is None:
+        return ast.Name("")
+    return node.func if isinstance(node, ast.Call) else node
+
+
+def _catches(handler: ast.ExceptHandler, names: tuple[str, ...]) -> bool:
+    """True where a handler surely catches one of these exceptions."""
+    for caught in caught_names(handler.type):
+        class_ = getattr(builtins, caught, None)
+        for name in names:
+            raised = getattr(builtins, name, Exception)
+            if caught == name or (isinstance(class_, type) and isinstance(raised, type) and issubclass(raised, class_)):
+                return True
+    return False
+
+
+def _loaded(node: ast.expr) -> ast.expr:
+    return ast.Name(node.id, ast.Load()) if isinstance(node, ast.Name) else node
+
+
+def _calculated(operation: ast.operator, left: Value | None, right: Value | None) -> Value | None:
+    if left is None or right is None:
+        return None
+    try:
+        return Value(calculate(operation, left.value, right.value), left.is_fact or right.is_fact)
+    except (TypeError, ValueError, KeyError, ArithmeticError):
+        return None
+
+
+def _combined(values: Sequence[Value | None]) -> Value | None:
+    """What is known of a value that is one of several, on branches that nobody can tell.
+
+    A fact stands against an unknown value (an override that a user may set), unless it is a mere yes or no.
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    first = known[0]
+    if any(type(value.value) is not type(first.value) or value.value != first.value for value in known):
+        return None
+    is_fact = any(value.is_fact for value in known)
+    if len(known) < len(values) and (not is_fact or isinstance(first.value, bool | None)):
+        return None
+    return Value(first.value, is_fact)

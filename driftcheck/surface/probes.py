@@ -1,0 +1,201 @@
+"""What asking a thing of the target for its attributes gives: `hasattr`, `dir`, `__dict__`, `__dataclass_fields__`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING
+
+from driftcheck.surface.classes import Member
+from driftcheck.surface.declarations import Binding
+from driftcheck.surface.types import (
+    NONE,
+    Absent,
+    Class,
+    External,
+    Function,
+    Instance,
+    Module,
+    Type,
+    Unknown,
+    members_of,
+)
+from driftcheck.surface.values import Described, Names, Value
+
+if TYPE_CHECKING:
+    from driftcheck.surface.facts import Facts
+
+FIELD_TABLES = frozenset(
+    ("__dataclass_fields__", "model_fields", "__fields__", "__struct_fields__", "_fields", "__pydantic_fields__")
+)
+TABLES = FIELD_TABLES | {"__dict__", "__annotations__", "__code__"}
+"""The attributes that list names."""
+
+
+class Probes:
+    """Answers which attributes the target's modules, classes and instances have."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.program = facts.program
+        self._sources: list[bytes] | None = None
+        self._stored: dict[str, bool] = {}
+
+    def has_attribute(self, owner: Type, name: str) -> bool | None:
+        """Whether `hasattr(owner, name)` holds; None where that can't be told or the target has no part in it."""
+        answers = {self._has_attribute(member, name) for member in members_of(owner)}
+        return answers.pop() if len(answers) == 1 else None
+
+    def _has_attribute(self, owner: Type, name: str) -> bool | None:
+        if owner == NONE:
+            return hasattr(None, name)
+        if not self.facts.is_of_target(owner):
+            return None
+        if isinstance(owner, Module):
+            found: bool | None = self._module_has(owner, name)
+        elif isinstance(owner, Class):
+            found = self._class_has(owner, name)
+        elif isinstance(owner, Instance):
+            found = self._instance_has(owner, name)
+        else:
+            return None
+        if found is False and self._is_stored_by_client(name):
+            return None
+        return found
+
+    def _module_has(self, owner: Module, name: str) -> bool | None:
+        found = self.program.module_attribute(owner.name, name)
+        if isinstance(found, Absent):
+            return False
+        return None if isinstance(found, Unknown) else True
+
+    def _class_has(self, owner: Class, name: str) -> bool | None:
+        for member in self.program.classes.members(owner, name):
+            if isinstance(member, Unknown):
+                return None
+            if isinstance(member, External):
+                from driftcheck.surface.classes import external_attribute
+
+                found = external_attribute(member.path, name)
+                if found is not None:
+                    return None if isinstance(found, Unknown) else True
+                continue
+            if member.bindings:
+                return self._stays_on_class(member)
+        if hasattr(type, name):
+            return True
+        if owner.is_open or self.program.classes.openness(owner.declaration, on_instance=False):
+            return None
+        return False
+
+    def _stays_on_class(self, member: Member) -> bool | None:
+        """Whether what a class body binds is an attribute of the class: fields without a default are none."""
+        binding = member.bindings[0]
+        if binding.annotation is None or binding.function is not None or binding.class_ is not None:
+            return True
+        kind = self._kind_of_fields(member.owner)
+        if kind == "struct":
+            return True
+        if kind == "model":
+            return False
+        if binding.value is None:
+            return False
+        if isinstance(binding.value, ast.Call) and kind:
+            return None
+        return True
+
+    def _kind_of_fields(self, class_: Class) -> str:
+        """What a class makes of the annotated names in its body: "" where nothing."""
+        for path in self.program.classes.external_bases(class_.declaration):
+            name = path.rpartition(".")[2]
+            if name in ("Struct", "NamedTuple"):
+                return "struct"
+            if name in ("BaseModel", "BaseSettings"):
+                return "model"
+        return "decorated" if class_.declaration.node.decorator_list else ""
+
+    def _instance_has(self, owner: Instance, name: str) -> bool | None:
+        class_ = owner.class_
+        assert isinstance(class_, Class)
+        for member in self.program.classes.members(class_, name):
+            if not isinstance(member, Member):
+                if isinstance(member, Unknown):
+                    return None
+                continue
+            if any(self._is_on_instances(member, binding) for binding in member.bindings):
+                return True
+            if any(store.function.name == "__init__" for store in member.stores):
+                return True
+            return None
+        if not owner.exact or not isinstance(self.program.classes.attribute(owner, name), Absent):
+            return None
+        return False
+
+    def _is_on_instances(self, member: Member, binding: Binding) -> bool:
+        if binding.function is not None or binding.class_ is not None or binding.value is not None:
+            return True
+        # A field without a default is what the constructor stores.
+        return binding.annotation is not None and bool(self._kind_of_fields(member.owner))
+
+    def _is_stored_by_client(self, name: str) -> bool:
+        """True where the client itself stores an attribute of that name, somewhere."""
+        found = self._stored.get(name)
+        if found is None:
+            client = self.program.client
+            if self._sources is None:
+                index = self.program.client_index
+                paths = sorted(index.sources.values()) if index is not None else []
+                self._sources = [client.read(path) for path in paths] if client is not None else []
+            needle = re.escape(name).encode()
+            pattern = re.compile(
+                rb"\.%s\s*(:[^=\n]+)?=[^=]|setattr\(\s*[^,]+,\s*[\"']%s[\"']" % (needle, needle), re.MULTILINE
+            )
+            plain = name.encode()
+            found = self._stored[name] = any(plain in data and pattern.search(data) for data in self._sources)
+        return found
+
+    # Tables of names
+
+    def table(self, owner: Type, name: str) -> Value | None:
+        """What `owner.__dict__` and its like hold, None where that is not known."""
+        if not self.facts.is_of_target(owner):
+            return None
+        if name == "__code__":
+            return self._code(owner) if isinstance(owner, Function) else None
+        if isinstance(owner, Module):
+            if name == "__dict__":
+                return Value(Names(is_open=True, ask=lambda asked: self.has_attribute(owner, asked)), is_fact=True)
+            return None
+        if name in FIELD_TABLES:
+            fields = self.facts.outside.fields(owner)
+            return None if fields is None else Value(fields, is_fact=True)
+        class_ = owner.class_ if isinstance(owner, Instance) else owner
+        if not isinstance(class_, Class):
+            return None
+        if name == "__annotations__":
+            annotated = [n for n, found in class_.declaration.members.items() if any(b.annotation for b in found)]
+            return Value(Names(tuple(annotated)), is_fact=True)
+        return Value(self._own_names(class_), is_fact=True) if isinstance(owner, Class) else None
+
+    def _own_names(self, class_: Class) -> Names:
+        """The names in the namespace of one class, without its bases."""
+        sure: list[str] = []
+        possible: list[str] = []
+        scope = self.program.class_scope(class_.declaration)
+        for name, bindings in class_.declaration.members.items():
+            live = tuple(self.program.classes.live_bindings(bindings, scope))
+            if not live:
+                continue
+            stays = self._stays_on_class(Member(class_, live))
+            if stays is not False:
+                (sure if stays else possible).append(name)
+        is_open = bool(self.program.classes.opaque_decorator(class_.declaration))
+        return Names(tuple(sure), frozenset(possible), is_open)
+
+    def _code(self, function: Function) -> Value | None:
+        scope = self.program.function_scope(function.declaration)
+        parameters = scope.parameters
+        names = Names((*parameters, *(name for name in scope.locals if name not in parameters)))
+        arguments = function.declaration.node.args
+        count = len(arguments.posonlyargs) + len(arguments.args)
+        return Value(Described({"co_varnames": names, "co_argcount": count}), is_fact=True)
