@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.signatures import Callee, Signatures, shape
-from driftcheck.surface.types import Absent, Class, Instance, Type, Unknown
+from driftcheck.surface.types import Absent, Class, Function, Instance, Type, Unknown
 
 if TYPE_CHECKING:
     from driftcheck.model import Signature
@@ -115,6 +115,9 @@ def static_callee(
             type_ = program.inference.attribute(type_, part)
     if isinstance(type_, Absent):
         return Unknown(f"{type_.name} is not there")
+    if isinstance(type_, Function) and type_.transformed.endswith("kernel"):
+        # A kernel's own parameters are what there is to compare, though a call of it meets something else.
+        type_ = replace(type_, transformed="")
     return signatures.callee(type_)
 
 

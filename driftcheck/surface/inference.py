@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from driftcheck.surface.calls import Calls
@@ -25,6 +26,7 @@ from driftcheck.surface.types import (
     Module,
     Partial,
     Super,
+    Transformed,
     Tuple,
     Type,
     TypeVariable,
@@ -40,9 +42,12 @@ if TYPE_CHECKING:
     from driftcheck.surface.scopes import Scope
 
 _DEPTH = 60
-_CONTEXT_MANAGERS = {
+_TRANSFORMATIONS: dict[str, Transformed] = {
     "contextlib.contextmanager": "context manager",
     "contextlib.asynccontextmanager": "async context manager",
+    "triton.jit": "kernel",
+    "triton.autotune": "tuned kernel",
+    "triton.heuristics": "tuned kernel",
 }
 _ITERABLES = frozenset(
     ("list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection", "MutableSequence", "deque", "Generator",
@@ -173,6 +178,9 @@ class Inference:
         return union([self._item(member, node, scope) for member in members_of(base)])
 
     def _item(self, base: Type, node: ast.Subscript, scope: Scope) -> Type:
+        if isinstance(base, Function) and base.transformed in ("kernel", "tuned kernel"):
+            launched: Transformed = "launched kernel" if base.transformed == "kernel" else "launched tuned kernel"
+            return replace(base, transformed=launched)
         if isinstance(base, Tuple) and isinstance(node.slice, ast.Constant | ast.UnaryOp):
             index = _integer(node.slice)
             if index is not None and -len(base.items) <= index < len(base.items):
@@ -462,7 +470,7 @@ class Inference:
         return found
 
     def _decorate(self, function: FunctionDeclaration, scope: Scope) -> Type:
-        transformed = ""
+        transformed: Transformed = ""
         for node in reversed(function.node.decorator_list):
             called = node.func if isinstance(node, ast.Call) else node
             if isinstance(called, ast.Attribute) and called.attr in ("setter", "getter", "deleter", "register"):
@@ -471,10 +479,11 @@ class Inference:
             if isinstance(type_, Union):
                 # A stand-in for a library that may not be there decorates as the library does.
                 outside = [member for member in type_.members if isinstance(member, External)]
-                type_ = outside[0] if len(outside) == 1 and is_transparent(outside[0].path) else type_
+                if len(outside) == 1 and (is_transparent(outside[0].path) or outside[0].path in _TRANSFORMATIONS):
+                    type_ = outside[0]
             if isinstance(type_, External):
-                if type_.path in _CONTEXT_MANAGERS:
-                    transformed = _CONTEXT_MANAGERS[type_.path]
+                if type_.path in _TRANSFORMATIONS:
+                    transformed = _TRANSFORMATIONS[type_.path]
                     continue
                 if is_transparent(type_.path):
                     continue
@@ -489,11 +498,7 @@ class Inference:
             if isinstance(type_, Class) and function.owner is not None and type_.declaration.name.endswith("property"):
                 continue
             return Unknown(f"decorator {ast.unparse(called)}")
-        if transformed == "context manager":
-            return Function(function, transformed="context manager")
-        if transformed == "async context manager":
-            return Function(function, transformed="async context manager")
-        return Function(function)
+        return Function(function, transformed=transformed)
 
     def returned(self, function: Function) -> Type:
         """What calling a function gives, its type variables of the class put in."""
@@ -506,6 +511,8 @@ class Inference:
                 result = receiver
         if function.substitution:
             result = substitute(result, dict(function.substitution))
+        if function.transformed.endswith("kernel"):
+            return NONE
         if function.transformed:
             element = self.element(result)
             name = (

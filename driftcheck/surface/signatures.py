@@ -52,7 +52,7 @@ class Callee:
 
 
 def shape(signature: Signature) -> tuple[tuple[str, str, bool], ...]:
-    """What of a signature decides whether a call fits: names, kinds, order, and which parameters have a default."""
+    """What of a signature decides whether a call fits: names, kinds, order, and which ones have a default."""
     return tuple(
         (parameter.name, parameter.kind.value, parameter.default is not None) for parameter in signature.parameters
     )
@@ -75,6 +75,16 @@ def declared_signature(function: FunctionDeclaration, *, skips_first: bool = Fal
         parameters = parameters[1:]
     returns = function.node.returns
     return Signature(parameters, ast.unparse(returns) if returns is not None else None)
+
+
+def launch_signature(signature: Signature, *, is_tuned: bool) -> Signature:
+    """What the launch of a kernel accepts: its parameters, any of which a tuner may give, and launch options."""
+    options = Parameter("options", ParameterKind.VAR_KEYWORD)
+    parameters = (
+        replace(parameter, default="...") if is_tuned and parameter.is_required else parameter
+        for parameter in signature.parameters
+    )
+    return Signature((*parameters, options), signature.returns)
 
 
 def _mangled(parameter: Parameter, class_name: str) -> Parameter:
@@ -171,7 +181,11 @@ class Signatures:
 
     def _function(self, type_: Function) -> Callee | Unknown:
         declaration = type_.declaration
+        if type_.transformed in ("kernel", "tuned kernel"):
+            return Unknown("kernel of triton.jit, which is launched on a grid")
         signature = self.signature(declaration, skips_first=type_.skips_first)
+        if type_.transformed.startswith("launched"):
+            signature = launch_signature(signature, is_tuned=type_.transformed == "launched tuned kernel")
         receiver = type_.receiver
         is_declared = isinstance(receiver, Instance) and not receiver.exact
         return Callee(

@@ -70,6 +70,13 @@ class Instance:
     exact: bool = False
 
 
+# What a decorator makes of a function: a kernel is launched on a grid, `kernel[grid](…)`, and a tuned one is given some
+# of its arguments by its tuner.
+Transformed = Choice[
+    "", "context manager", "async context manager", "kernel", "tuned kernel", "launched kernel", "launched tuned kernel"
+]
+
+
 @dataclass(frozen=True, slots=True)
 class Function:
     """A function; `receiver` is what it is bound to, `owner` the class through which it was found.
@@ -82,7 +89,7 @@ class Function:
     owner: Class | None = None
     substitution: tuple[tuple[TypeVariable, Type], ...] = ()
     skips_first: bool = False
-    transformed: Choice["", "context manager", "async context manager"] = ""
+    transformed: Transformed = ""
 
 
 @dataclass(frozen=True, slots=True)
