@@ -261,6 +261,8 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
         if isinstance(usage, ImportUsage) and verdict.status == "broken"
     }
     for usage, verdict in judged:
+        if verdict.is_own:
+            continue
         sort = _SORTS[type(usage)]
         if verdict.status == "unresolved" and verdict.absent is not None and findings.was_own(usage, verdict):
             verdict = replace(verdict, status="broken")

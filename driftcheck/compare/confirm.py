@@ -19,6 +19,8 @@ CONFIRMED_BY_IMPORT = "import"
 
 def runtime_name(usage: Usage, verdict: Verdict) -> str | None:
     """What the interpreter has to be asked about a usage, None where it can't say: `module:qualified.name`."""
+    if verdict.is_handed_on:
+        return None
     if isinstance(usage, CallUsage) and verdict.callee is not None:
         return _callee_name(verdict.callee)
     if verdict.status != "broken" or verdict.absent is None:

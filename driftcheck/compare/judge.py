@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from driftcheck.compare.bind import BindingProblem, bind
-from driftcheck.model import Argument, Arguments
+from driftcheck.compare.forwarding import Forwarding, Refusal
+from driftcheck.model import Argument, Arguments, ParameterKind
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
@@ -44,7 +45,9 @@ class Verdict:
     `absent` says what is not there, for imports and attributes; `problems` what does not bind, for calls, together with
     `callee`. `is_certain` is False where the receiver's type is only declared, so that the value at run time may know
     better. `symbol` is the canonical dotted path in the target. `is_wrapped` is True where only what a wrapper hides
-    refuses the call, `is_partial` where some of the things that may be called take it, `confirmed_by` says what in the target's interpreter agrees.
+    refuses the call, `is_partial` where some of the things that may be called take it, `is_own`
+    where the call is the client's own affair, `is_handed_on` where another callable refuses what this one passes on to
+    it, `confirmed_by` says what in the target's interpreter agrees.
     """
 
     status: Status
@@ -58,6 +61,8 @@ class Verdict:
     has_receiver: bool = False
     is_wrapped: bool = False
     is_partial: bool = False
+    is_own: bool = False
+    is_handed_on: bool = False
     confirmed_by: str | None = None
 
 
@@ -67,6 +72,7 @@ class Judge:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.signatures = Signatures(program)
+        self.forwarding = Forwarding(program, self.signatures)
 
     # What concerns the target
 
@@ -234,6 +240,9 @@ class Judge:
         if isinstance(callee, Absent):
             return None
         if not self._concerns(callee):
+            handed_on = self._handed_on(callee, usage) if isinstance(callee, Function | Class) else None
+            if handed_on is not None:
+                return handed_on
             # An outside method reached through the target (an inherited torch.nn.Module.to) can't be judged.
             if usage.is_rooted and isinstance(callee, External):
                 return Verdict("unresolved", "", f"outside the target: {_outside(callee)}")
@@ -243,8 +252,8 @@ class Judge:
             return Verdict("unresolved", "", found.reason)
         home = found.declaration if isinstance(found.declaration, ModuleDeclaration) else found.declaration.module
         if not self.program.is_target(home.name):
-            # The client's own override or constructor answers: no affair of the target's.
-            return None
+            # The client's own override or constructor answers: an affair of the target's only where it hands on.
+            return self._handed_on(callee, usage) if isinstance(callee, Function | Class) else None
         if not self.program.is_target(found.symbol):
             # A class of the client's that inherits its constructor.
             inherited = found.declaration
@@ -260,6 +269,10 @@ class Judge:
     def _bound(self, found: Callee, arguments: Arguments, callee: Type) -> Verdict:
         has_receiver = isinstance(callee, Function) and callee.skips_first
         problems = bind(found.signature, arguments, callee=found.name, has_receiver=has_receiver)
+        if not problems:
+            refused = self._refused(self.forwarding.refusals(found, arguments), found, arguments)
+            if refused is not None:
+                return refused
         return Verdict(
             "broken" if problems else "fits",
             found.symbol,
@@ -268,6 +281,33 @@ class Judge:
             problems=problems,
             is_certain=not found.is_declared and not (isinstance(callee, Class) and callee.is_open),
             has_receiver=has_receiver,
+        )
+
+    def _handed_on(self, callee: Function | Class, usage: CallUsage) -> Verdict | None:
+        """The verdict on keywords that the client's own function passes on to the target."""
+        if not usage.node.keywords:
+            return None
+        found = self.signatures.callee(callee)
+        if isinstance(found, Unknown) or all(p.kind is not ParameterKind.VAR_KEYWORD for p in found.signature.parameters):
+            return None
+        arguments = self.arguments(usage)
+        refusals = [r for r in self.forwarding.refusals(found, arguments) if self.program.is_target(r.callee.symbol)]
+        # Without a refusal the call is the client's own affair; the baseline is still asked, and says that it fits.
+        return self._refused(tuple(refusals), found, arguments) or Verdict("fits", is_own=True)
+
+    def _refused(self, refusals: tuple[Refusal, ...], found: Callee, arguments: Arguments) -> Verdict | None:
+        if not refusals:
+            return None
+        callee = refusals[0].callee
+        problems = tuple(refusal.problem for refusal in refusals if refusal.callee.symbol == callee.symbol)
+        return Verdict(
+            "broken",
+            callee.symbol,
+            callee=callee,
+            arguments=arguments,
+            problems=problems,
+            is_certain=not found.is_declared,
+            is_handed_on=True,
         )
 
     def _partial(self, usage: CallUsage) -> Verdict | None:

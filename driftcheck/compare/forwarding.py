@@ -1,0 +1,132 @@
+"""`**kwargs` that a callable hands on whole: its keywords are those of the callable that takes them over."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from driftcheck.compare.bind import BindingProblem, bind
+from driftcheck.model import Argument, Arguments, Kind, ParameterKind
+from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.inference import own_nodes
+from driftcheck.surface.program import Program
+from driftcheck.surface.signatures import Callee, Signatures
+from driftcheck.surface.types import Class, Function, Super, Type, members_of
+from driftcheck.usage.arguments import arguments_of
+
+_DEPTH = 4
+_READING = frozenset(("get", "keys", "values", "items", "copy", "setdefault", "update"))
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A keyword that is passed on to a callable which does not take it."""
+
+    callee: Callee
+    problem: BindingProblem
+
+
+@dataclass(eq=False, slots=True)
+class _Handing:
+    """What a function does with its `**kwargs`: the calls that get them whole, and the names taken out before."""
+
+    calls: list[ast.Call]
+    taken: frozenset[str]
+
+
+class Forwarding:
+    """Follows keywords through the functions that pass them on."""
+
+    def __init__(self, program: Program, signatures: Signatures) -> None:
+        self.program = program
+        self.signatures = signatures
+        self._memo: dict[FunctionDeclaration, _Handing | None] = {}
+
+    def refusals(self, callee: Callee, arguments: Arguments, depth: int = 0) -> tuple[Refusal, ...]:
+        """The keywords of a call that end where nothing takes them."""
+        declaration = callee.declaration
+        if not isinstance(declaration, FunctionDeclaration) or depth > _DEPTH:
+            return ()
+        swallowing = [p for p in callee.signature.parameters if p.kind is ParameterKind.VAR_KEYWORD]
+        if not swallowing:
+            return ()
+        named = {p.name for p in callee.signature.parameters if p.kind is not ParameterKind.POSITIONAL_ONLY}
+        keywords = [a for a in arguments.keywords if a.keyword is not None and a.keyword not in named]
+        handing = self._handing(declaration) if keywords else None
+        if handing is None:
+            return ()
+        found: list[Refusal] = []
+        for argument in keywords:
+            if argument.keyword in handing.taken:
+                continue
+            refusals = [self._refused(declaration, call, argument, depth) for call in handing.calls]
+            # One that takes the keyword is enough: which of several is called may depend on it.
+            if refusals and all(refusal is not None for refusal in refusals):
+                found += [refusal for refusal in refusals[:1] if refusal is not None]
+        return tuple(found)
+
+    def _refused(
+        self, function: FunctionDeclaration, call: ast.Call, argument: Argument, depth: int
+    ) -> Refusal | None:
+        scope = self.program.function_scope(function)
+        callees = members_of(self.program.inference.infer(call.func, scope))
+        if len(callees) != 1 or not isinstance(callees[0], Class | Function | Super):
+            return None
+        inner = self._callee(callees[0])
+        if inner is None:
+            return None
+        own = arguments_of(call)
+        rest = tuple(keyword for keyword in own.keywords if not keyword.unpacked)
+        handed = Arguments(own.positional, (*rest, argument))
+        for problem in bind(inner.signature, handed, callee=inner.name):
+            if problem.kind is Kind.UNKNOWN_ARGUMENT and problem.parameter == argument.keyword:
+                return Refusal(inner, problem)
+        further = self.refusals(inner, Arguments(own.positional, (argument,)), depth + 1)
+        return further[0] if further else None
+
+    def _callee(self, type_: Type) -> Callee | None:
+        found = self.signatures.callee(type_)
+        return found if isinstance(found, Callee) else None
+
+    def _handing(self, function: FunctionDeclaration) -> _Handing | None:
+        if function not in self._memo:
+            self._memo[function] = self._read(function)
+        return self._memo[function]
+
+    def _read(self, function: FunctionDeclaration) -> _Handing | None:
+        """How the body uses its `**kwargs`; None where it does more than read them and pass them on."""
+        variadic = function.node.args.kwarg
+        if variadic is None:
+            return None
+        name = variadic.arg
+        calls: list[ast.Call] = []
+        taken: set[str] = set()
+        understood: set[int] = set()
+        for node in own_nodes(function.body):
+            if isinstance(node, ast.Call):
+                for keyword in node.keywords:
+                    if keyword.arg is None and _is_name(keyword.value, name):
+                        calls.append(node)
+                        understood.add(id(keyword.value))
+                if isinstance(node.func, ast.Attribute) and _is_name(node.func.value, name):
+                    if node.func.attr == "pop" and node.args and isinstance(node.args[0], ast.Constant):
+                        taken.add(str(node.args[0].value))
+                    elif node.func.attr not in _READING:
+                        return None
+                    understood.add(id(node.func.value))
+            elif isinstance(node, ast.Subscript) and _is_name(node.value, name):
+                if isinstance(node.ctx, ast.Del):
+                    if not isinstance(node.slice, ast.Constant):
+                        return None
+                    taken.add(str(node.slice.value))
+                understood.add(id(node.value))
+            elif isinstance(node, ast.Compare) and all(isinstance(o, ast.In | ast.NotIn) for o in node.ops):
+                understood.update(id(c) for c in node.comparators if _is_name(c, name))
+        for node in own_nodes(function.body):
+            if _is_name(node, name) and id(node) not in understood:
+                return None
+        return _Handing(calls, frozenset(taken)) if calls else None
+
+
+def _is_name(node: ast.AST, name: str) -> bool:
+    return isinstance(node, ast.Name) and node.id == name
