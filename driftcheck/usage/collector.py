@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from driftcheck.model import Location
 from driftcheck.surface.calls import Calls
@@ -20,15 +20,32 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.program import IMPORT_ERRORS, Program
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
-from driftcheck.surface.types import Absent, Class, Dictionary, External, Instance, Type, Unknown, union
+from driftcheck.surface.types import Absent, Class, Dictionary, External, Function, Instance, Type, Unknown, union
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
-from driftcheck.usage.usages import AttributeUsage, CallUsage, Guard, ImportUsage, UnpackUsage, Usage
+from driftcheck.usage.usages import (
+    AttributeUsage,
+    CallUsage,
+    EnvironmentUsage,
+    Guard,
+    ImportUsage,
+    ReferenceUsage,
+    ReturnUsage,
+    Usage,
+)
 
 Sink = Callable[[Usage], None]
 # Built-in functions that never change what they are given.
 _HARMLESS = frozenset(
     ("len", "print", "str", "repr", "dict", "list", "tuple", "set", "sorted", "isinstance", "bool", "type", "id", "iter")
 )
+_ENVIRONMENT = {
+    "os.getenv": False,
+    "os.environ.get": False,
+    "os.environ.pop": True,
+    "os.environ.setdefault": True,
+    "os.putenv": True,
+    "os.unsetenv": True,
+}
 _ENDINGS = frozenset(("exit", "abort", "_exit", "fail", "skip", "xfail"))
 
 
@@ -45,6 +62,10 @@ class Collector:
         self.guards: list[Guard] = []
         self.names: list[str] = []
         self.typing_depth = 0
+        self._awaited: set[int] = set()
+        self._discarded: set[int] = set()
+        # What was called for the value that a name now holds.
+        self._origins: dict[str, ast.Call] = {}
         self._pending: list[tuple[FunctionDeclaration, tuple[str, ...]]] = []
         self._scope: FlowScope = FlowScope(ModuleScope(program, module))
 
@@ -76,6 +97,7 @@ class Collector:
         self.names = names
         self.guards = []
         self.typing_depth = 0
+        self._origins = {}
         state: State = {name: scope.parameter_type(name) for name in scope.parameters}
         self._scope = FlowScope(scope, state)
         self._block(function.body)
@@ -135,6 +157,7 @@ class Collector:
         self._decorators(node)
         for base in node.bases:
             self._visit(base)
+            self._refer(base, "base")
         for keyword in node.keywords:
             self._visit(keyword.value)
         class_ = self._declared(node)
@@ -176,6 +199,12 @@ class Collector:
         type_ = self._infer(node.value)
         for target in node.targets:
             self._bind(target, type_, node.value)
+            if isinstance(target, ast.Name):
+                call = _call_of(node.value)
+                if call is not None:
+                    self._origins[target.id] = call
+                else:
+                    self._origins.pop(target.id, None)
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         self._annotation(node.annotation)
@@ -200,8 +229,7 @@ class Collector:
     def _bind(self, target: ast.expr, type_: Type, value: ast.expr) -> None:
         if isinstance(target, ast.Tuple | ast.List):
             has_star = any(isinstance(element, ast.Starred) for element in target.elts)
-            count = len(target.elts) - has_star
-            self._emit(UnpackUsage(*self._common(target), value, type_, count, has_star))
+            self._use(value, target, "unpack", count=len(target.elts) - has_star, has_star=has_star)
             is_exact = True
             for index, element in enumerate(target.elts):
                 if isinstance(element, ast.Starred):
@@ -237,6 +265,7 @@ class Collector:
         elif isinstance(target, ast.Subscript):
             self._visit(target.value)
             self._visit(target.slice)
+            self._note_variable(target.value, target.slice, target, is_set=True)
             path = path_of(target.value)
             if path is not None and path in self._scope.state:
                 # What a dict literal held is no longer all it holds.
@@ -279,7 +308,8 @@ class Collector:
     def _loop(self, node: ast.For | ast.AsyncFor) -> None:
         self._visit(node.iter)
         if isinstance(node, ast.For):
-            self._emit_protocol(node.iter, node.iter, "__iter__", "__getitem__")
+            if not self._use(node.iter, node.iter, "iterate"):
+                self._emit_protocol(node.iter, node.iter, "__iter__", "__getitem__")
         element = self.program.inference.element(self._infer(node.iter))
         self._widen(node)
         before = dict(self._scope.state)
@@ -337,6 +367,8 @@ class Collector:
             self._scope.restore(dict(entry))
             if handler.type is not None:
                 self._visit(handler.type)
+                for caught in handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]:
+                    self._refer(caught, "except")
             if handler.name is not None and handler.type is not None:
                 self._scope.assign(handler.name, self.program.inference.caught(handler.type, self._scope))
             if self._block(handler.body):
@@ -488,6 +520,7 @@ class Collector:
                 self._scope.memo.clear()
 
     def _expression(self, node: ast.Expr) -> bool:
+        self._discarded.add(id(node.value))
         self._visit(node.value)
         return not _ends_the_program(node.value)
 
@@ -506,11 +539,16 @@ class Collector:
             if isinstance(child, ast.expr):
                 self._visit(child)
 
+    def _visit_await(self, node: ast.Await) -> None:
+        self._awaited.add(id(node.value))
+        self._visit(node.value)
+
     def _visit_leaf(self, node: ast.expr) -> None:
         return None
 
     def _visit_attribute(self, node: ast.Attribute) -> None:
         self._visit(node.value)
+        self._use(node.value, node, "attribute", name=node.attr)
         self._emit_attribute(node, is_stored=False)
 
     def _emit_attribute(self, node: ast.Attribute, *, is_stored: bool, is_called: bool = False) -> None:
@@ -539,7 +577,8 @@ class Collector:
     def _visit_subscript(self, node: ast.Subscript) -> None:
         self._visit(node.value)
         self._visit(node.slice)
-        if isinstance(node.ctx, ast.Load):
+        self._note_variable(node.value, node.slice, node, is_set=False)
+        if isinstance(node.ctx, ast.Load) and not self._use(node.value, node.value, "subscript"):
             self._emit_protocol(node, node.value, "__getitem__")
 
     def _visit_call(self, node: ast.Call) -> None:
@@ -561,7 +600,10 @@ class Collector:
         unpacked = {id(k.value): self._infer(k.value) for k in node.keywords if k.arg is None}
         usage = CallUsage(*self._common(node.func), node, callee, unpacked, self.location)
         usage.location = self._name_location(node.func)
+        usage.is_awaited, usage.is_discarded = id(node) in self._awaited, id(node) in self._discarded
         if isinstance(callee, External):
+            if callee.path in _ENVIRONMENT and node.args:
+                self._note_variable(None, node.args[0], node, is_set=_ENVIRONMENT[callee.path])
             if callee.path in ("functools.partial", "functools.partialmethod") and node.args:
                 usage.first = self._infer(node.args[0])
             else:
@@ -570,6 +612,9 @@ class Collector:
             usage.is_rooted = self._is_rooted(node.func)
         self._emit(usage)
         self._note_changes(node)
+        if name in ("isinstance", "issubclass") and len(node.args) == 2:
+            for part in node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]:
+                self._refer(part, "isinstance")
         if name == "setattr" and len(node.args) == 3:
             self._set_attribute(node)
         if name == "getattr" and len(node.args) == 2:
@@ -656,10 +701,11 @@ class Collector:
             return
         is_lazy = any("annotations" in (alias.name for alias in star.names) for star in self._future_imports())
         if isinstance(node, ast.Constant):
-            if "." not in node.value:
+            text = str(node.value)
+            if "." not in text:
                 return
             try:
-                parsed = ast.parse(node.value.strip(), mode="eval").body
+                parsed = ast.parse(text.strip(), mode="eval").body
             except (SyntaxError, ValueError, RecursionError, MemoryError):
                 return
             for inner in ast.walk(parsed):
@@ -676,6 +722,42 @@ class Collector:
             found = [n for n in self.module.tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
             self._futures = found
         return found
+
+    def _use(
+        self,
+        value: ast.expr,
+        place: ast.expr,
+        use: Literal["unpack", "subscript", "iterate", "enter", "attribute"],
+        *,
+        count: int = 0,
+        has_star: bool = False,
+        name: str = "",
+    ) -> bool:
+        """Notes what is done with the result of a call of the target's; False where it is no such result."""
+        call = _call_of(value)
+        if call is None and isinstance(value, ast.Name) and use != "attribute":
+            call = self._origins.get(value.id)
+        if call is None:
+            return False
+        callee = self._infer(call.func)
+        if not isinstance(callee, Function) or not self.concerns(callee):
+            return False
+        usage = ReturnUsage(*self._common(place), callee, self._infer(value), use, count, has_star, name)
+        self._emit(usage)
+        return True
+
+    def _refer(self, node: ast.expr, role: Literal["base", "isinstance", "except"]) -> None:
+        type_ = self._infer(node)
+        if isinstance(type_, Unknown) or self.concerns(type_):
+            self._emit(ReferenceUsage(*self._common(node), node, type_, role))
+
+    def _note_variable(self, container: ast.expr | None, key: ast.expr, node: ast.expr, *, is_set: bool) -> None:
+        """An environment variable named by a literal, in `os.environ` or a function of `os`."""
+        if not isinstance(key, ast.Constant) or not isinstance(key.value, str):
+            return
+        if container is not None and self._infer(container) != External("os.environ"):
+            return
+        self._emit(EnvironmentUsage(*self._common(node), key.value, is_set))
 
     def _is_rooted(self, node: ast.expr) -> bool:
         """True where something on the way to a callee comes from the target."""
@@ -743,6 +825,13 @@ class Collector:
         if text.isascii():
             return offset + 1
         return len(text.encode()[:offset].decode(errors="replace")) + 1
+
+
+def _call_of(node: ast.expr) -> ast.Call | None:
+    """The call that gives a value, awaited or not."""
+    if isinstance(node, ast.Await):
+        node = node.value
+    return node if isinstance(node, ast.Call) else None
 
 
 def _or_unknown(type_: Type) -> Type:
@@ -844,6 +933,7 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Collector, Any], None]] = {
     ast.DictComp: Collector._visit_comprehension,
     ast.Lambda: Collector._visit_lambda,
     ast.NamedExpr: Collector._visit_named,
+    ast.Await: Collector._visit_await,
     ast.Subscript: Collector._visit_subscript,
 }
 _ = (Attempt, Calls, IMPORT_ERRORS)

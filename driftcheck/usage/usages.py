@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 from driftcheck.model import Location
 from driftcheck.surface.types import Type
@@ -72,7 +73,8 @@ class CallUsage(Usage):
     """A call: what is called, and the node with its arguments.
 
     `unpacked` holds the types of what `**` unpacks, by the identity of the node; `first` the type of the first argument
-    where the call makes a partial object. `is_rooted` is True where something on the way to the callee is the target's.
+    where the call makes a partial object. `is_awaited` where the result is awaited at once, `is_discarded` where nobody
+    takes it. `is_rooted` is True where something on the way to the callee is the target's.
     """
 
     node: ast.Call
@@ -81,13 +83,38 @@ class CallUsage(Usage):
     locate: Callable[[ast.expr | ast.keyword], Location | None]
     is_rooted: bool = False
     first: Type | None = None
+    is_awaited: bool = False
+    is_discarded: bool = False
 
 
 @dataclass(eq=False, slots=True)
-class UnpackUsage(Usage):
-    """The unpacking of a value into a number of targets; `minimum` counts those without a star."""
+class ReturnUsage(Usage):
+    """What a client does with the result of a call: `callee` was called, `type` is what it gives.
 
-    value: ast.expr
+    `use` is "unpack" (into `count` targets, or at least so many where `has_star`), "subscript", "iterate", "enter" or
+    "attribute", whose name is `name`.
+    """
+
+    callee: Type
     type: Type
-    count: int
-    has_star: bool
+    use: Literal["unpack", "subscript", "iterate", "enter", "attribute"]
+    count: int = 0
+    has_star: bool = False
+    name: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class EnvironmentUsage(Usage):
+    """An environment variable that is read or set by its literal name."""
+
+    name: str
+    is_set: bool
+
+
+@dataclass(eq=False, slots=True)
+class ReferenceUsage(Usage):
+    """A thing of the target named where only a class will do: as a base, in `isinstance`, in `except`."""
+
+    node: ast.expr
+    type: Type
+    role: Literal["base", "isinstance", "except"]
