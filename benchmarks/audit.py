@@ -173,7 +173,7 @@ def from_nothing(repeats: int, work: Path) -> None:
 
 
 def slow_imports(bytecode: Path) -> None:
-    """Prints the imports of a cached audit that take longest, alone and with what they import, the best of some runs."""
+    """Prints the imports of a cached audit that take longest, alone and with what they import: the best of five."""
     command = [sys.executable, "-X", "importtime", *AUDIT[1:]]
     best: dict[str, tuple[int, int]] = {}
     for _ in range(_IMPORT_RUNS):
