@@ -15,6 +15,7 @@ from driftcheck.compare.findings import Findings, key_of
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.relocation import Relocation
 from driftcheck.errors import DriftcheckError
+from driftcheck.knowledge import knowledge_of
 from driftcheck.model import ClientSummary, Count, Finding, Report, Skipped, TargetSummary, Unresolved, UsageCounts
 from driftcheck.progress import Progress
 from driftcheck.surface.declarations import ModuleDeclaration, UnreadableSource, declare_module
@@ -23,7 +24,15 @@ from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
 from driftcheck.usage.importers import with_importers
-from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Usage
+from driftcheck.usage.usages import (
+    AttributeUsage,
+    CallUsage,
+    EnvironmentUsage,
+    ImportUsage,
+    ReferenceUsage,
+    ReturnUsage,
+    Usage,
+)
 
 DEFAULT_TARGET = "vllm"
 _MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\(\s*)\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
@@ -206,19 +215,9 @@ class _Audit:
                 if isinstance(usage, AttributeUsage) and usage.is_stored:
                     self.extensions.update(judge.extended(usage))
                     self.stores.update(judge.stored(usage))
-                verdict = _verdict(judge, usage)
+                verdict = judge.verdict(usage)
                 if verdict is not None:
                     yield usage, verdict
-
-
-def _verdict(judge: Judge, usage: Usage) -> Verdict | None:
-    if isinstance(usage, ImportUsage):
-        return judge.imported(usage)
-    if isinstance(usage, AttributeUsage):
-        return judge.attribute(usage)
-    if isinstance(usage, CallUsage):
-        return judge.call(usage)
-    return None
 
 
 def _asked(judged: list[Judged], runtime: _Runtime, notices: list[str]) -> list[Judged]:
@@ -268,9 +267,11 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
             verdict = replace(verdict, status="broken")
         if isinstance(usage, AttributeUsage) and usage.is_called and verdict.status != "broken":
             # What is called counts once, as a call.
+            result.findings += findings.changed(usage, verdict)
             continue
         if verdict.status == "unresolved":
-            result.leave(usage, sort, verdict.reason)
+            if sort:
+                result.leave(usage, sort, verdict.reason)
             continue
         if isinstance(usage, CallUsage) and findings.is_replaced(verdict):
             result.leave(usage, sort, "replaced by the client")
@@ -286,11 +287,24 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
             result.findings += [found] if found is not None else []
         elif isinstance(usage, CallUsage):
             result.findings += findings.call(usage, verdict)
-        result.checked[sort] += 1
+        elif isinstance(usage, ReturnUsage | EnvironmentUsage | ReferenceUsage):
+            result.findings += findings.other(usage, verdict)
+        if isinstance(usage, AttributeUsage | CallUsage | ImportUsage) and verdict.status == "fits":
+            result.findings += findings.changed(usage, verdict)
+        if sort:
+            result.checked[sort] += 1
     return result
 
 
-_SORTS: dict[type[Usage], str] = {ImportUsage: "imports", AttributeUsage: "attributes", CallUsage: "calls"}
+# What is done with a result, and how a class is named, count with the call and the name themselves.
+_SORTS: dict[type[Usage], str] = {
+    ImportUsage: "imports",
+    AttributeUsage: "attributes",
+    CallUsage: "calls",
+    EnvironmentUsage: "strings",
+    ReturnUsage: "",
+    ReferenceUsage: "",
+}
 
 
 class ClientFiles:
@@ -311,6 +325,10 @@ class ClientFiles:
             rb"\b(" + b"|".join(sorted(re.escape(name).encode() for name in self.target_names)) + rb")\b"
         )
         chosen: list[ModuleDeclaration] = []
+        knowledge = knowledge_of(self.target_names)
+        if knowledge is not None and knowledge.environment is not None:
+            prefix = re.escape(knowledge.environment.prefix).encode()
+            pattern = re.compile(pattern.pattern + rb"|\b" + prefix)
         sources: dict[str, bytes] = {}
         for name, path in sorted(self.index.sources.items(), key=lambda item: item[1]):
             if path.endswith(".pyi"):

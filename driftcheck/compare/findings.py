@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts
+from driftcheck.compare.deprecation import ending_release
 from driftcheck.compare.exceptions import expected_exception
 from driftcheck.compare.judge import Judge, Verdict
+from driftcheck.compare.kinds import KindChange, attribute_change, call_change, is_async, reference_change
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.sentinel import sentinel_none
 from driftcheck.compare.shift import positional_shift, swallowed_keyword
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, ParameterKind, Severity, Signature
 from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS
 from driftcheck.surface.signatures import Callee
-from driftcheck.surface.types import Absent, Class, Instance, Module, Super, Type, TypeVariable, members_of
-from driftcheck.usage.usages import AttributeUsage, CallUsage, Guard, ImportUsage, Usage
+from driftcheck.surface.types import Absent, Class, Function, Instance, Module, Super, Type, TypeVariable, members_of
+from driftcheck.usage.usages import (
+    AttributeUsage,
+    CallUsage,
+    EnvironmentUsage,
+    Guard,
+    ImportUsage,
+    ReferenceUsage,
+    ReturnUsage,
+    Usage,
+)
 
 _TYPE_ERRORS = frozenset(("TypeError", "Exception", "BaseException"))
 _BROAD = frozenset(("Exception", "BaseException"))
@@ -315,6 +326,118 @@ class Findings:
             scope=usage.scope,
         )
 
+    # Results, variables, sorts of things
+
+    def other(self, usage: ReturnUsage | EnvironmentUsage | ReferenceUsage, verdict: Verdict) -> list[Finding]:
+        """The findings for a result, a variable or a class that was right for its use in the baseline and is not now."""
+        earlier = self.earlier(usage)
+        if earlier is None or earlier.status != "fits" or usage.is_typing_only:
+            return []
+        if isinstance(usage, ReferenceUsage):
+            change = reference_change(earlier.form, verdict.form, usage.role)
+            return [self._changed(usage, verdict, change)] if change is not None else []
+        if verdict.status != "broken":
+            return []
+        if isinstance(usage, EnvironmentUsage):
+            message = f"{usage.name} is no variable of this release, which ignores it"
+            return [self._plain(usage, Kind.UNKNOWN_ENVIRONMENT_VARIABLE, Severity.WARNING, verdict, message, None)]
+        return self._returned(usage, verdict)
+
+    def _returned(self, usage: ReturnUsage, verdict: Verdict) -> list[Finding]:
+        name = verdict.callee.name if verdict.callee is not None else "call"
+        is_none = verdict.reason == "it may be None"
+        raises = {
+            "unpack": "ValueError: the number of values to unpack has changed",
+            "subscript": "TypeError: object is not subscriptable",
+            "iterate": "TypeError: object is not iterable",
+            "enter": "TypeError: object does not support the context manager protocol",
+            "attribute": f"AttributeError: 'NoneType' object has no attribute '{usage.name}'",
+        }[usage.use]
+        guard = _guard(usage.guards, frozenset((raises.partition(":")[0], "Exception", "BaseException")))
+        if guard is not None and (guard.falls_back or not guard.caught & _BROAD):
+            return []
+        severity = Severity.WARNING if is_none or usage.is_type_ignored else Severity.ERROR
+        message = f"{name}(): {verdict.reason}"
+        return [self._plain(usage, Kind.RETURN_CHANGED, severity, verdict, message, raises)]
+
+    def changed(self, usage: AttributeUsage | CallUsage | ImportUsage, verdict: Verdict) -> list[Finding]:
+        """The findings for a name that is there, but is another sort of thing than in the baseline, or deprecated."""
+        earlier = self.earlier(usage)
+        deprecated = self._deprecated(usage, verdict)
+        if earlier is None or earlier.status != "fits" or usage.is_typing_only:
+            return deprecated
+        change: KindChange | None = None
+        if isinstance(usage, AttributeUsage):
+            if not usage.is_probed and not usage.is_protocol:
+                change = attribute_change(earlier.form, verdict.form, usage.result, is_called=usage.is_called)
+        elif (
+            isinstance(usage, CallUsage)
+            and earlier.callee is not None
+            and verdict.callee is not None
+            and not verdict.is_partial
+        ):
+            change = call_change(
+                is_async(earlier.callee.declaration),
+                is_async(verdict.callee.declaration),
+                is_awaited=usage.is_awaited,
+                is_discarded=usage.is_discarded,
+            )
+        return [*deprecated, *([self._changed(usage, verdict, change)] if change is not None else [])]
+
+    def _deprecated(self, usage: Usage, verdict: Verdict) -> list[Finding]:
+        """The note on a thing that still answers, and what the target says about its end."""
+        if verdict.deprecation is None:
+            return []
+        release = ending_release(verdict.deprecation)
+        said = " ".join(verdict.deprecation.split())
+        message = f"{verdict.symbol.rpartition('.')[2]} is deprecated"
+        message += f" and goes in {release}" if release is not None else ""
+        message += f': "{said}"' if said else ""
+        earlier = self.earlier(usage)
+        finding = self._plain(usage, Kind.DEPRECATED_USAGE, Severity.NOTE, verdict, message, None)
+        drift = None if self.baseline is None or earlier is None else earlier.deprecation is None
+        return [replace(finding, drift=drift, certainty=Certainty.CERTAIN)]
+
+    def _changed(self, usage: Usage, verdict: Verdict, change: KindChange) -> Finding:
+        name = verdict.symbol.rpartition(".")[2]
+        message = f"{name} {change.message}"
+        finding = self._plain(usage, Kind.KIND_CHANGED, change.severity, verdict, message, change.raises)
+        return replace(finding, certainty=change.certainty)
+
+    def _plain(
+        self, usage: Usage, kind: Kind, severity: Severity, verdict: Verdict, message: str, raises: str | None
+    ) -> Finding:
+        """A finding that exists because the baseline answered otherwise."""
+        callee = verdict.callee
+        evidence = (
+            Evidence(callee.path, callee.line, f"{callee.name}{callee.signature}") if callee is not None else None
+        )
+        if evidence is None:
+            owner, _, name = verdict.symbol.rpartition(".")
+            evidence = Evidence(*self._definition(owner, name))
+        location = _attribute_location(usage) if isinstance(usage, AttributeUsage) else usage.location
+        certainty = Certainty.CERTAIN if severity.rank > Severity.WARNING.rank else Certainty.POSSIBLE
+        return Finding(
+            kind,
+            severity,
+            certainty,
+            location,
+            verdict.symbol,
+            message,
+            None,
+            raises,
+            True,
+            evidence,
+            scope=usage.scope,
+        )
+
+    def _definition(self, owner: str, name: str) -> tuple[str | None, int | None]:
+        """Where a name of a module or class is defined, else where it would have to be."""
+        found = self.program.imported_name(owner, name) if self.program.has_module(owner) else None
+        if isinstance(found, Class | Function):
+            return found.declaration.module.path, found.declaration.line
+        return self._place(Absent(owner, name))
+
     # Evidence
 
     def _finding(
@@ -404,6 +527,10 @@ def key_of(usage: Usage) -> tuple[object, ...]:
     place = usage.location
     if isinstance(usage, ImportUsage):
         return ("import", place.path, place.line, place.column, usage.module, usage.name)
+    if isinstance(usage, EnvironmentUsage):
+        return ("variable", place.path, place.line, place.column, usage.name)
+    if isinstance(usage, ReturnUsage):
+        return ("result", place.path, place.line, place.column, usage.use, usage.name)
     if isinstance(usage, AttributeUsage):
         return ("attribute", place.path, place.line, place.column, place.end_line, place.end_column, usage.name)
     return (type(usage).__name__, place.path, place.line, place.column, place.end_line, place.end_column)

@@ -65,9 +65,7 @@ class Forwarding:
                 found += [refusal for refusal in refusals[:1] if refusal is not None]
         return tuple(found)
 
-    def _refused(
-        self, function: FunctionDeclaration, call: ast.Call, argument: Argument, depth: int
-    ) -> Refusal | None:
+    def _refused(self, function: FunctionDeclaration, call: ast.Call, argument: Argument, depth: int) -> Refusal | None:
         scope = self.program.function_scope(function)
         callees = members_of(self.program.inference.infer(call.func, scope))
         if len(callees) != 1 or not isinstance(callees[0], Class | Function | Super):

@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from driftcheck.compare.bind import BindingProblem, bind
+from driftcheck.compare.deprecation import deprecation_of
+from driftcheck.compare.environment import Variables
 from driftcheck.compare.forwarding import Forwarding, Refusal
+from driftcheck.compare.kinds import form_of
+from driftcheck.compare.returns import Returns
+from driftcheck.knowledge import knowledge_of
 from driftcheck.model import Argument, Arguments, ParameterKind
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
@@ -33,7 +38,15 @@ from driftcheck.surface.types import (
     Literal as LiteralType,
 )
 from driftcheck.usage.arguments import arguments_of
-from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage
+from driftcheck.usage.usages import (
+    AttributeUsage,
+    CallUsage,
+    EnvironmentUsage,
+    ImportUsage,
+    ReferenceUsage,
+    ReturnUsage,
+    Usage,
+)
 
 Status = Literal["fits", "broken", "unresolved"]
 
@@ -47,7 +60,8 @@ class Verdict:
     better. `symbol` is the canonical dotted path in the target. `is_wrapped` is True where only what a wrapper hides
     refuses the call, `is_partial` where some of the things that may be called take it, `is_own`
     where the call is the client's own affair, `is_handed_on` where another callable refuses what this one passes on to
-    it, `confirmed_by` says what in the target's interpreter agrees.
+    it, `form` is the sort of thing met (see `kinds`), `confirmed_by` says what in the target's interpreter agrees.
+    `deprecation` is what the target says of a thing that is to go.
     """
 
     status: Status
@@ -64,6 +78,8 @@ class Verdict:
     is_own: bool = False
     is_handed_on: bool = False
     confirmed_by: str | None = None
+    form: str = ""
+    deprecation: str | None = None
 
 
 class Judge:
@@ -73,6 +89,25 @@ class Judge:
         self.program = program
         self.signatures = Signatures(program)
         self.forwarding = Forwarding(program, self.signatures)
+        self.returns = Returns(program)
+        knowledge = knowledge_of(program.target_index.top_level)
+        self.variables = Variables(program, knowledge.environment if knowledge is not None else None)
+
+    def verdict(self, usage: Usage) -> Verdict | None:
+        """What the release says of a usage, None where the usage is no affair of the target's."""
+        if isinstance(usage, ImportUsage):
+            return self.imported(usage)
+        if isinstance(usage, AttributeUsage):
+            return self.attribute(usage)
+        if isinstance(usage, CallUsage):
+            return self.call(usage)
+        if isinstance(usage, ReturnUsage):
+            return self.returned(usage)
+        if isinstance(usage, EnvironmentUsage):
+            return self.variable(usage)
+        if isinstance(usage, ReferenceUsage):
+            return Verdict("fits", form=form_of(usage.type), symbol=_symbol_of(usage.type))
+        return None
 
     # What concerns the target
 
@@ -120,7 +155,16 @@ class Judge:
                 return Verdict("broken", path, absent=member)
             if isinstance(member, Unknown) and not _is_there(member):
                 return Verdict("unresolved", path, member.reason)
-        return Verdict("fits", path)
+        return Verdict("fits", path, deprecation=self._shim(usage.module, usage.name) if usage.name else None)
+
+    def _shim(self, module: str, name: str) -> str | None:
+        """What a module says when it answers for a deprecated name; None where it says nothing."""
+        declaration = self.program.module(module)
+        if declaration is None or name in declaration.names:
+            return None
+        exports = self.program.module_getattr(declaration)
+        found = exports.deprecated.get(name) if exports is not None else None
+        return found.message if found is not None else None
 
     # Attributes
 
@@ -139,7 +183,9 @@ class Judge:
             symbol = self._attribute_symbol(concerned[0], usage.name)
             if unknown is not None and len(results) == 1 and not _is_harmless(unknown):
                 return Verdict("unresolved", symbol, unknown.reason, self._hidden(concerned, usage.name, unknown))
-            return Verdict("fits", symbol)
+            receiver = concerned[0]
+            shim = self._shim(receiver.name, usage.name) if isinstance(receiver, Module) else None
+            return Verdict("fits", symbol, form=form_of(usage.result), deprecation=shim)
         if len(concerned) < len(receivers):
             return Verdict("unresolved", absent.owner, "one of several types")
         owner = self._absent_owner(concerned[0], absent)
@@ -149,6 +195,9 @@ class Judge:
     def extended(self, usage: AttributeUsage) -> list[tuple[str, str]]:
         """The classes and modules of the target that a store puts an attribute on, as (owner, name)."""
         owners: list[tuple[str, str]] = []
+        if not any(isinstance(member, Module | Class) for member in members_of(usage.receiver)):
+            # What an instance holds may change, and what it held stays what it is.
+            return owners
         for result in members_of(usage.result):
             # What is replaced is replaced for those who import it from where it is defined, too.
             if isinstance(result, Class | Function) and self.program.is_target(result.declaration.module.name):
@@ -281,14 +330,36 @@ class Judge:
             problems=problems,
             is_certain=not found.is_declared and not (isinstance(callee, Class) and callee.is_open),
             has_receiver=has_receiver,
+            deprecation=deprecation_of(found.declaration),
         )
+
+    # Results, variables
+
+    def returned(self, usage: ReturnUsage) -> Verdict:
+        """The verdict on what is done with a result."""
+        answer, text = self.returns.judge(usage)
+        callee = self.signatures.callee(usage.callee)
+        found = callee if isinstance(callee, Callee) else None
+        return Verdict(answer, found.symbol if found is not None else "", text, callee=found)
+
+    def variable(self, usage: EnvironmentUsage) -> Verdict | None:
+        """The verdict on an environment variable, None for one that is not the target's."""
+        if not self.variables.concerns(usage.name):
+            return None
+        known = self.variables.knows(usage.name)
+        symbol = self.variables.symbol(usage.name)
+        if known is None:
+            return Verdict("unresolved", symbol, "the release's variables can't be read")
+        return Verdict("fits" if known else "broken", symbol)
 
     def _handed_on(self, callee: Function | Class, usage: CallUsage) -> Verdict | None:
         """The verdict on keywords that the client's own function passes on to the target."""
         if not usage.node.keywords:
             return None
         found = self.signatures.callee(callee)
-        if isinstance(found, Unknown) or all(p.kind is not ParameterKind.VAR_KEYWORD for p in found.signature.parameters):
+        if isinstance(found, Unknown) or all(
+            p.kind is not ParameterKind.VAR_KEYWORD for p in found.signature.parameters
+        ):
             return None
         arguments = self.arguments(usage)
         refusals = [r for r in self.forwarding.refusals(found, arguments) if self.program.is_target(r.callee.symbol)]
@@ -339,6 +410,12 @@ class Judge:
             return ast.Dict(keys, values)
 
         return arguments_of(usage.node, locate=usage.locate, follow=follow if usage.unpacked else None)
+
+
+def _symbol_of(type_: Type) -> str:
+    if isinstance(type_, Class | Function):
+        return type_.declaration.symbol
+    return type_.name if isinstance(type_, Module) else ""
 
 
 def _joined(first: Arguments, then: Arguments) -> Arguments:

@@ -52,7 +52,10 @@ class Relocation:
             place = _place(found)
             if place in symbols:
                 homes.append(NewHome(exporter, name, *place, self._was_in(exporter, name)))
-        return min(homes, key=lambda home: (not home.is_old, _is_private(home.module), _distance(home.module, module), home.module))
+        return min(
+            homes,
+            key=lambda home: (not home.is_old, _is_private(home.module), _distance(home.module, module), home.module),
+        )
 
     def _definitions(self, name: str) -> list[NewHome]:
         pattern = re.compile(

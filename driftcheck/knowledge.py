@@ -1,0 +1,57 @@
+"""What is peculiar to a target and can't be told from its sources: read from `rules/<target>/target.toml`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftcheck.errors import DriftcheckError
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """Where a target keeps the names of its environment variables, and how they begin."""
+
+    module: str
+    prefix: str
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """What is known of one target; a target without a folder has nothing peculiar."""
+
+    name: str
+    environment: Environment | None = None
+
+
+def rules_folder() -> Path:
+    """The folder of the rules: beside the package in a checkout, inside it once installed."""
+    inside = Path(__file__).parent / "_rules"
+    return inside if inside.is_dir() else Path(__file__).parent.parent / "rules"
+
+
+def knowledge_of(names: Collection[str]) -> Knowledge | None:
+    """What is known of the target with one of these top-level packages; raises DriftcheckError where a file is broken."""
+    for name in sorted(names):
+        file = rules_folder() / name / "target.toml"
+        if name.isidentifier() and file.is_file():
+            return _read(file)
+    return None
+
+
+def _read(file: Path) -> Knowledge:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    try:
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        environment = table.get("environment")
+        return Knowledge(
+            table["name"],
+            Environment(environment["module"], environment["prefix"]) if environment is not None else None,
+        )
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DriftcheckError(f"rules/{file.parent.name}/target.toml can't be used: {error}") from error
