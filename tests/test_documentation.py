@@ -66,6 +66,11 @@ def test_readme_shows_the_audit(command: str, tmp_path: Path, pytestconfig: pyte
     programs = environment / "bin"
     installed = run([str(programs / "python"), "-m", "pip", "install", str(ROOT)])
     assert installed.returncode == 0, installed.stderr
+    rules = (
+        "from driftcheck.knowledge import rules_folder; print(*sorted(path.name for path in rules_folder().iterdir()))"
+    )
+    shipped = run([str(programs / "python"), "-c", rules]).stdout.split()
+    assert shipped == sorted(path.name for path in (ROOT / "rules").iterdir())
     program, *arguments = shlex.split(command)
     folder = str(tmp_path / "cache")
     done = run([str(programs / program), *arguments], DRIFTCHECK_CACHE_DIR=folder)
