@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from driftcheck.compare.bind import BindingProblem, bind
 from driftcheck.model import Argument, Arguments, Kind, ParameterKind
@@ -11,7 +11,7 @@ from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.inference import own_nodes
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
-from driftcheck.surface.types import Class, Function, Super, Type, members_of
+from driftcheck.surface.types import Class, Function, Instance, Super, Type, members_of
 from driftcheck.usage.arguments import arguments_of
 
 _DEPTH = 4
@@ -20,10 +20,11 @@ _READING = frozenset(("get", "keys", "values", "items", "copy", "setdefault", "u
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A keyword that is passed on to a callable which does not take it."""
+    """A keyword that is passed on to a callable which does not take it; not certain where another may stand for it."""
 
     callee: Callee
     problem: BindingProblem
+    is_certain: bool = True
 
 
 @dataclass(eq=False, slots=True)
@@ -42,9 +43,13 @@ class Forwarding:
         self.signatures = signatures
         self._memo: dict[FunctionDeclaration, _Handing | None] = {}
 
-    def refusals(self, callee: Callee, arguments: Arguments, depth: int = 0) -> tuple[Refusal, ...]:
-        """The keywords of a call that end where nothing takes them."""
+    def refusals(
+        self, callee: Callee, arguments: Arguments, depth: int = 0, *, receiver: Class | None = None
+    ) -> tuple[Refusal, ...]:
+        """The keywords of a call that end where nothing takes them; `receiver` is the class whose method is called."""
         declaration = callee.declaration
+        if callee.called is not None:
+            receiver = Class(callee.called)
         if not isinstance(declaration, FunctionDeclaration) or depth > _DEPTH:
             return ()
         swallowing = [p for p in callee.signature.parameters if p.kind is ParameterKind.VAR_KEYWORD]
@@ -59,28 +64,45 @@ class Forwarding:
         for argument in keywords:
             if argument.keyword in handing.taken:
                 continue
-            refusals = [self._refused(declaration, call, argument, depth) for call in handing.calls]
+            refusals = [self._refused(declaration, call, argument, depth, receiver) for call in handing.calls]
             # One that takes the keyword is enough: which of several is called may depend on it.
             if refusals and all(refusal is not None for refusal in refusals):
                 found += [refusal for refusal in refusals[:1] if refusal is not None]
         return tuple(found)
 
-    def _refused(self, function: FunctionDeclaration, call: ast.Call, argument: Argument, depth: int) -> Refusal | None:
-        scope = self.program.function_scope(function)
-        callees = members_of(self.program.inference.infer(call.func, scope))
+    def _refused(
+        self, function: FunctionDeclaration, call: ast.Call, argument: Argument, depth: int, receiver: Class | None
+    ) -> Refusal | None:
+        callees = members_of(self._called(function, call, receiver))
         if len(callees) != 1 or not isinstance(callees[0], Class | Function | Super):
             return None
         inner = self._callee(callees[0])
         if inner is None:
             return None
+        is_same = isinstance(callees[0], Function) and callees[0].receiver is not None and _is_super(call.func)
+        is_certain = not (isinstance(callees[0], Class) and callees[0].is_open)
         own = arguments_of(call)
         rest = tuple(keyword for keyword in own.keywords if not keyword.unpacked)
         handed = Arguments(own.positional, (*rest, argument))
         for problem in bind(inner.signature, handed, callee=inner.name):
             if problem.kind is Kind.UNKNOWN_ARGUMENT and problem.parameter == argument.keyword:
-                return Refusal(inner, problem)
-        further = self.refusals(inner, Arguments(own.positional, (argument,)), depth + 1)
-        return further[0] if further else None
+                return Refusal(inner, problem, is_certain)
+        rest_of = Arguments(own.positional, (argument,))
+        further = self.refusals(inner, rest_of, depth + 1, receiver=receiver if is_same else None)
+        return replace(further[0], is_certain=is_certain and further[0].is_certain) if further else None
+
+    def _called(self, function: FunctionDeclaration, call: ast.Call, receiver: Class | None) -> Type:
+        """What a call in a method calls; `super()` goes on from there in the order of the receiver's own class."""
+        scope = self.program.function_scope(function)
+        called = self.program.inference.infer(call.func, scope)
+        if receiver is None or function.owner is None or not _is_super(call.func):
+            return called
+        assert isinstance(call.func, ast.Attribute)
+        base = self.program.inference.infer(call.func.value, scope)
+        if not isinstance(base, Super) or base.class_.declaration is not function.owner:
+            return called
+        moved = replace(base, receiver=Instance(receiver) if isinstance(base.receiver, Instance) else receiver)
+        return self.program.inference.attribute(moved, call.func.attr)
 
     def _callee(self, type_: Type) -> Callee | None:
         found = self.signatures.callee(type_)
@@ -124,6 +146,16 @@ class Forwarding:
             if _is_name(node, name) and id(node) not in understood:
                 return None
         return _Handing(calls, frozenset(taken)) if calls else None
+
+
+def _is_super(node: ast.expr) -> bool:
+    """True for `super().name`."""
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Call)
+        and isinstance(node.value.func, ast.Name)
+        and node.value.func.id == "super"
+    )
 
 
 def _is_name(node: ast.AST, name: str) -> bool:

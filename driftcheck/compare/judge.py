@@ -12,9 +12,10 @@ from driftcheck.compare.environment import Variables
 from driftcheck.compare.forwarding import Forwarding, Refusal
 from driftcheck.compare.kinds import form_of
 from driftcheck.compare.returns import Returns
-from driftcheck.knowledge import knowledge_of
+from driftcheck.knowledge import attributes_of_libraries, knowledge_of
 from driftcheck.model import Argument, Arguments, ParameterKind
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.libraries import OUTSIDE
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
 from driftcheck.surface.types import (
@@ -227,7 +228,13 @@ class Judge:
         receiver = concerned[0]
         class_ = receiver.class_ if isinstance(receiver, Instance) else receiver
         base = self.target_base(class_) if isinstance(class_, Class) else None
-        if base is None:
+        if base is None or not isinstance(class_, Class):
+            return None
+        outside = set(self.program.classes.external_bases(base.declaration))
+        if not outside.issuperset(self.program.classes.external_bases(class_.declaration)):
+            # A base that only the client adds was never asked.
+            return None
+        if any(name in attributes_of_libraries().get(path, ()) for path in outside):
             return None
         for entry in self.program.classes.linearize(base.declaration):
             # A quoted name may be what `register_buffer`, `add_module` or a table of properties makes of it.
@@ -277,6 +284,10 @@ class Judge:
         if unresolved:
             return unresolved[0]
         if broken and len(broken) < len(verdicts):
+            fitting = next(verdict for verdict in verdicts if verdict.status == "fits")
+            if all(verdict.symbol == fitting.symbol for verdict in broken):
+                # Definitions in several branches of the target: which one runs, the target decides.
+                return fitting
             return replace(broken[0], is_partial=True, is_certain=False)
         return verdicts[0]
 
@@ -285,21 +296,23 @@ class Judge:
         if isinstance(callee, Partial):
             partial, callee = callee, callee.function
         if isinstance(callee, Unknown):
-            return Verdict("unresolved", "", callee.reason) if usage.is_rooted else None
+            return Verdict("unresolved", "", callee.reason) if usage.is_rooted and callee != OUTSIDE else None
         if isinstance(callee, Absent):
             return None
         if not self._concerns(callee):
             handed_on = self._handed_on(callee, usage) if isinstance(callee, Function | Class) else None
             if handed_on is not None:
                 return handed_on
-            # An outside method reached through the target (an inherited torch.nn.Module.to) can't be judged.
-            if usage.is_rooted and isinstance(callee, External):
-                return Verdict("unresolved", "", f"outside the target: {_outside(callee)}")
-            return None
+            # What the target inherits from another library is there (torch.nn.Module.to); anything else is not its affair.
+            return Verdict("fits", callee.path) if usage.is_member and isinstance(callee, External) else None
         found = self.signatures.callee(callee)
         if isinstance(found, Unknown):
             return Verdict("unresolved", "", found.reason)
         home = found.declaration if isinstance(found.declaration, ModuleDeclaration) else found.declaration.module
+        if isinstance(found.declaration, ClassDeclaration) and not self.program.is_target(home.name):
+            inherited = self._inherited_fields(found.declaration)
+            if inherited is not None:
+                return self._bound(replace(found, symbol=inherited), self.arguments(usage), callee)
         if not self.program.is_target(home.name):
             # The client's own override or constructor answers: an affair of the target's only where it hands on.
             return self._handed_on(callee, usage) if isinstance(callee, Function | Class) else None
@@ -315,11 +328,21 @@ class Judge:
             arguments = _joined(arguments_of(partial.call), arguments)
         return self._bound(found, arguments, callee)
 
+    def _inherited_fields(self, class_: ClassDeclaration) -> str | None:
+        """The constructor of the target's class whose fields a class of the client's inherits into its own."""
+        if "__init__" in class_.members or "__new__" in class_.members:
+            return None
+        base = self.target_base(Class(class_))
+        return f"{base.declaration.symbol}.__init__" if base is not None else None
+
     def _bound(self, found: Callee, arguments: Arguments, callee: Type) -> Verdict:
         has_receiver = isinstance(callee, Function) and callee.skips_first
         problems = bind(found.signature, arguments, callee=found.name, has_receiver=has_receiver)
         if not problems:
-            refused = self._refused(self.forwarding.refusals(found, arguments), found, arguments)
+            owner = callee.receiver if isinstance(callee, Function) else None
+            owner = owner.class_ if isinstance(owner, Instance) else owner
+            receiver = owner if isinstance(owner, Class) else None
+            refused = self._refused(self.forwarding.refusals(found, arguments, receiver=receiver), found, arguments)
             if refused is not None:
                 return refused
         return Verdict(
@@ -377,7 +400,7 @@ class Judge:
             callee=callee,
             arguments=arguments,
             problems=problems,
-            is_certain=not found.is_declared,
+            is_certain=not found.is_declared and all(refusal.is_certain for refusal in refusals),
             is_handed_on=True,
         )
 
@@ -441,7 +464,3 @@ def _is_certain(receiver: Type) -> bool:
 def _is_harmless(unknown: Unknown) -> bool:
     """True for what is there though its type is not known: slots, names of `object`, declared values."""
     return not unknown.reason.startswith(("base", "module __getattr__", "star import", "metaclass", "class decorator"))
-
-
-def _outside(type_: External) -> str:
-    return type_.path.partition("(")[0]

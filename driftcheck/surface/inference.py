@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from driftcheck.surface.calls import Calls
-from driftcheck.surface.classes import known_class, substitute
+from driftcheck.surface.classes import external_attribute, is_well_known, known_class, substitute
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, target_names
 from driftcheck.surface.scopes import LocalScope
 from driftcheck.surface.transparent import is_transparent
@@ -202,6 +203,9 @@ class Inference:
                 if name in _ITERABLES and base.arguments:
                     return base.arguments[0]
                 return Unknown(f"item of {base.class_.path}")
+            fields = self.tuple_fields(base)
+            if fields is not None:
+                return self._item(fields, node, scope)
             method = self.attribute(base, "__getitem__")
             return self.returned(method) if isinstance(method, Function) else Unknown("item")
         return base if isinstance(base, Unknown) else Unknown("item")
@@ -273,6 +277,8 @@ class Inference:
         if isinstance(base, Class):
             return self.program.classes.attribute(base, name)
         if isinstance(base, Instance):
+            if name == "__class__" and isinstance(base.class_, Class):
+                return base.class_ if base.exact else replace(base.class_, is_open=True)
             if isinstance(base.class_, Class):
                 return self.program.classes.attribute(base, name)
             return self.external_member(base, name)
@@ -322,16 +328,22 @@ class Inference:
         if not isinstance(receiver_class, Class):
             return Unknown("super()")
         classes = self.program.classes
-        mro = classes.mro(base.class_)[1:]
+        order = classes.mro(receiver_class)
+        places = [i for i, c in enumerate(order) if isinstance(c, Class) and c.declaration is base.class_.declaration]
+        mro = order[places[0] + 1 :] if places else classes.mro(base.class_)[1:]
+        hidden: Type | None = None
         for entry in mro:
-            if not isinstance(entry, Class):
-                if isinstance(entry, External):
-                    from driftcheck.surface.classes import external_attribute
-
-                    if external_attribute(entry.path, name) is None:
-                        continue
-                    return External(f"{entry.path}.{name}")
-                return entry
+            if isinstance(entry, Unknown):
+                return hidden or entry
+            if isinstance(entry, External):
+                found = external_attribute(entry.path, name)
+                if isinstance(found, Unknown) and hasattr(object, name):
+                    return hidden or External(f"{entry.path}.{name}")
+                if isinstance(found, Unknown) and is_well_known(entry.path):
+                    hidden = hidden or found
+                elif found is not None:
+                    return hidden or found
+                continue
             bindings = entry.declaration.members.get(name)
             if not bindings:
                 continue
@@ -343,6 +355,8 @@ class Inference:
             receiver = base.receiver
             assert isinstance(receiver, Instance | Class)
             return classes._member_type(Member(entry, tuple(live)), receiver)
+        if hidden is not None:
+            return hidden
         if hasattr(object, name):
             return External(f"builtins.object.{name}")
         reason = classes.openness(base.class_.declaration)
@@ -390,11 +404,29 @@ class Inference:
             return self.returned(following) if isinstance(following, Function) else Unknown("element")
         return self.element(iterator)
 
+    def tuple_fields(self, type_: Instance) -> Tuple | None:
+        """The items of an instance of a named tuple of the program."""
+        if not isinstance(type_.class_, Class):
+            return None
+        declaration = type_.class_.declaration
+        if not any(path.endswith(".NamedTuple") for path in self.program.classes.external_bases(declaration)):
+            return None
+        fields = [
+            name
+            for base in reversed(self.program.classes.linearize(declaration))
+            if isinstance(base, Class)
+            for name, bindings in base.declaration.members.items()
+            if bindings[0].annotation is not None
+        ]
+        return Tuple(tuple(self.attribute(type_, name) for name in fields))
+
     def at_path(self, type_: Type, path: tuple[int | None, ...]) -> Type:
         """What an unpacked target gets of a value."""
         for index in path:
             results: list[Type] = []
             for member in members_of(type_):
+                if isinstance(member, Instance):
+                    member = self.tuple_fields(member) or member
                 if isinstance(member, Tuple) and index is not None and index < len(member.items):
                     results.append(member.items[index])
                 elif isinstance(member, Tuple):
