@@ -47,6 +47,7 @@ class Transformation:
     options: Mapping[str, Written] = field(default_factory=dict)
     literals: Literals | None = None
     is_modern: bool = False
+    by_annotation: bool = False
     replacement: FunctionDeclaration | None = None
     hands_on: tuple[bool, bool] = (False, False)
     wraps: bool = False
@@ -164,7 +165,10 @@ class ClassDecorators:
     def _external(self, path: str, call: ast.Call | None, scope: Scope) -> Transformation:
         kind = _MAKERS.get(path)
         if kind is not None:
-            made = Transformation(kind, literals=self.literals, is_modern=path.rpartition(".")[2] in _MODERN_ATTRS)
+            name = path.rpartition(".")[2]
+            made = Transformation(
+                kind, literals=self.literals, is_modern=name in _MODERN_ATTRS, by_annotation=name == "dataclass"
+            )
             return self._with_options(made, call, scope)
         if path in _DEPRECATIONS:
             return Transformation("nothing", hides_signature=True)
@@ -181,7 +185,7 @@ class ClassDecorators:
                 options[keyword.arg] = (keyword.value, scope)
             else:
                 options.update(self.literals.entries(keyword.value, scope))
-        return Transformation(made.kind, options, self.literals, made.is_modern)
+        return replace(made, options=options)
 
     # The program's own decorators
 

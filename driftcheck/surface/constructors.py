@@ -5,10 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from driftcheck.model import Parameter, ParameterKind, Signature
+from driftcheck.surface.accepted import (
+    ANYTHING,
+    DROPPED,
+    Constructor,
+    handed_on,
+    signature_of,
+    takes_anything,
+    with_parameter,
+)
 from driftcheck.surface.class_decorators import Transformation
 from driftcheck.surface.classes import Base, known_class
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
@@ -22,16 +31,14 @@ from driftcheck.surface.fields import (
     parameters_of_fields,
 )
 from driftcheck.surface.inference import own_nodes
-from driftcheck.surface.literals import Written
+from driftcheck.surface.models import VALIDATION_ERROR, Models
 from driftcheck.surface.types import Class, External, Function, Unknown
 
 if TYPE_CHECKING:
     from driftcheck.surface.program import Program
     from driftcheck.surface.signatures import Callee
 
-_ANYTHING = Signature((Parameter("args", ParameterKind.VAR_POSITIONAL), Parameter("kwargs", ParameterKind.VAR_KEYWORD)))
 _NOTHING = Signature()
-_DROPPED = Parameter("data", ParameterKind.VAR_KEYWORD)
 _GENERIC = frozenset(
     ("typing.Generic", "typing_extensions.Generic", "typing.Protocol", "typing_extensions.Protocol", "builtins.object",
      "abc.ABC")
@@ -43,24 +50,6 @@ _REFUSE_ARGUMENTS = frozenset(("torch.nn.Module", "torch.nn.modules.module.Modul
 _PARTICULAR_EXCEPTIONS = (
     OSError, ImportError, AttributeError, NameError, StopIteration, SystemExit, SyntaxError, UnicodeError,
 )  # fmt: skip
-_VALIDATION_ERROR = "ValidationError"
-
-
-@dataclass(frozen=True, slots=True)
-class Constructor:
-    """What one class, or what stands behind it, contributes: see `Callee` for the fields."""
-
-    signature: Signature
-    place: FunctionDeclaration | ClassDeclaration
-    name: str
-    stated: Signature | None = None
-    raises: str = "TypeError"
-    drops_keywords: bool = False
-
-    @property
-    def seen(self) -> Signature:
-        """What `inspect.signature` says."""
-        return self.signature if self.stated is None else self.stated
 
 
 class Constructors:
@@ -70,6 +59,7 @@ class Constructors:
         self.program = program
         self.decorators = program.class_decorators
         self.fields = Fields(program, self.decorators)
+        self.models = Models(program, self.fields)
         self._memo: dict[ClassDeclaration, Callee | Unknown] = {}
 
     def callee(self, class_: Class) -> Callee | Unknown:
@@ -114,7 +104,7 @@ class Constructors:
         inner = self._inner(class_, linear)
         if outer is None:
             return inner
-        if not _takes_anything(outer.signature):
+        if not takes_anything(outer.signature):
             return outer
         if not _calls_on(outer.place):
             return Unknown(f"metaclass with {outer.name}")
@@ -127,10 +117,10 @@ class Constructors:
             return found[0]
         new, made = found_new[0], found[0]
         if isinstance(new, Unknown) or isinstance(made, Unknown):
-            return new if isinstance(new, Unknown) or not _takes_anything(new.signature) else made
+            return new if isinstance(new, Unknown) or not takes_anything(new.signature) else made
         # `inspect.signature` shows the one that is nearer, and `__new__` where one class has both.
         nearer = new if found_new[1] <= found[1] else made
-        narrower = new if _takes_anything(made.signature) else made if _takes_anything(new.signature) else nearer
+        narrower = new if takes_anything(made.signature) else made if takes_anything(new.signature) else nearer
         return narrower if nearer is narrower else replace(narrower, stated=nearer.seen)
 
     def _new(self, linear: Sequence[Base]) -> tuple[Constructor | Unknown, int] | None:
@@ -158,17 +148,28 @@ class Constructors:
                 made = self._own(base, linear[index + 1 :])
                 if made is None and stated is None and self._is_bare_protocol(base.declaration):
                     # A protocol's own `__init__` takes anything and looks for the real one when it runs.
-                    stated, nearest = _ANYTHING, index
+                    stated, nearest = ANYTHING, index
             if made is not None:
                 nearest = min(nearest, index)
+                made = self._before_model(made, class_, linear[index + 1 :], linear)
                 break
         if made is None:
             made = Constructor(_NOTHING, class_, class_.name)
         if isinstance(made, Unknown):
             return made, nearest
         if any(transformation.hides_signature for transformation in self.decorators.transformations(class_)):
-            stated = _ANYTHING
+            stated = ANYTHING
         return made if stated is None else replace(made, stated=stated), nearest
+
+    def _before_model(
+        self, made: Constructor | Unknown, class_: ClassDeclaration, rest: Sequence[Base], linear: Sequence[Base]
+    ) -> Constructor | Unknown:
+        """An `__init__` that somebody wrote for a pydantic model, with what pydantic states for it."""
+        for base in rest:
+            if isinstance(base, External) and base.path in MODELS and isinstance(made, Constructor):
+                found = self.models.constructor(base.path, class_, linear, made)
+                return made if isinstance(found, Unknown) else found
+        return made
 
     # What a class of the program brings along
 
@@ -265,11 +266,11 @@ class Constructors:
         if not is_pydantic:
             return made
         stated = written.seen if isinstance(written, Constructor) else made.signature
-        made = replace(made, name=class_.name, raises=_VALIDATION_ERROR)
+        made = replace(made, name=class_.name, raises=VALIDATION_ERROR)
         if transformation.extra == "forbid":
             return replace(made, stated=stated)
         drops = transformation.extra != "allow"
-        return replace(made, signature=_with(made.signature, _DROPPED), stated=stated, drops_keywords=drops)
+        return replace(made, signature=with_parameter(made.signature, DROPPED), stated=stated, drops_keywords=drops)
 
     def _fields_or_unknown(self, class_: ClassDeclaration, bases: Sequence[Base]) -> Unknown | None:
         """Why the fields are not all known: a base that may bring some of its own."""
@@ -291,16 +292,16 @@ class Constructors:
         if path in _GENERIC:
             return None
         if path in MODELS:
-            return self._model(path, class_, linear)
+            return self.models.constructor(path, class_, linear)
         if path in STRUCTS:
             return self._from_fields(class_, self.fields.of_struct(class_), class_.name)
         if path in NAMED_TUPLES:
             return self._named_tuple(linear)
         if path in TYPED_DICTIONARIES:
             # A dictionary takes any key and requires none, whatever a type checker says.
-            return Constructor(_ANYTHING, class_, class_.name, raises="")
+            return Constructor(ANYTHING, class_, class_.name, raises="")
         if path in _REFUSE_ARGUMENTS:
-            return Constructor(_NOTHING, class_, f"{path.rpartition('.')[2]}.__init__", _ANYTHING)
+            return Constructor(_NOTHING, class_, f"{path.rpartition('.')[2]}.__init__", ANYTHING)
         known = known_class(path)
         if known is None:
             return Unknown(f"outside the target: base {path}")
@@ -336,61 +337,6 @@ class Constructors:
 
         value = Signature((Parameter("value"),))
         return Constructor(value, class_, class_.name, signature_of(enum.Enum))
-
-    def _model(self, path: str, class_: ClassDeclaration, linear: Sequence[Base]) -> Constructor | Unknown:
-        """A pydantic model: keywords only, unknown ones dropped unless its configuration says otherwise."""
-        for base in linear:
-            if isinstance(base, Unknown):
-                return base
-            if isinstance(base, External) and base.path not in MODELS | _GENERIC and known_class(base.path) is None:
-                return Unknown(f"outside the target: base {base.path}")
-        fields = self.fields.of_model(class_)
-        configuration = self._configuration(linear)
-        literals = self.fields.literals
-        extra = literals.text(configuration.get("extra")) or "ignore"
-        by_name = any(
-            key in configuration and literals.flag(*configuration[key])
-            for key in ("populate_by_name", "validate_by_name", "allow_population_by_field_name")
-        )
-        is_settings = path.startswith("pydantic_settings")
-        is_renamed = is_settings or "alias_generator" in configuration
-        signature = Signature(parameters_of_fields(fields), "None")
-        if "RootModel" in path:
-            signature = _root_signature()
-        stated = _with(signature, Parameter("extra_data", ParameterKind.VAR_KEYWORD)) if extra == "allow" else signature
-        accepted = tuple(
-            replace(parameter, default="...")
-            if parameter.default is None and (is_renamed or (by_name and parameter.name not in fields))
-            else parameter
-            for parameter in signature.parameters
-        )
-        signature = Signature(accepted, "None")
-        if extra != "forbid" or by_name or is_renamed:
-            signature = _with(signature, _DROPPED)
-        return Constructor(signature, class_, class_.name, stated, _VALIDATION_ERROR, drops_keywords=extra == "ignore")
-
-    def _configuration(self, linear: Sequence[Base]) -> dict[str, Written]:
-        """The configuration of a model, its bases' included: `model_config`, `class Config`, the class line."""
-        found: dict[str, Written] = {}
-        for base in reversed(linear):
-            if not isinstance(base, Class):
-                continue
-            declaration = base.declaration
-            scope = self.program.class_scope(declaration)
-            value = self.fields.class_value(declaration, "model_config")
-            if isinstance(value, ast.expr):
-                found.update(self.fields.literals.entries(value, scope))
-            for binding in declaration.members.get("Config", ()):
-                if binding.class_ is not None:
-                    inner = self.program.class_scope(binding.class_)
-                    for name in binding.class_.members:
-                        setting = self.fields.class_value(binding.class_, name)
-                        if isinstance(setting, ast.expr):
-                            found[name] = (setting, inner)
-            for keyword in declaration.node.keywords:
-                if keyword.arg is not None and keyword.arg != "metaclass":
-                    found[keyword.arg] = (keyword.value, self.program.scope_of_class(declaration))
-        return found
 
     # Metaclasses
 
@@ -435,65 +381,3 @@ def _calls_on(place: FunctionDeclaration | ClassDeclaration) -> bool:
         and any(keyword.arg is None for keyword in node.keywords)
         for node in own_nodes(place.body)
     )
-
-
-def handed_on(signature: Signature, old: Constructor | Unknown, hands_on: tuple[bool, bool]) -> Signature | Unknown:
-    """What a function accepts that names some parameters itself and hands the others on."""
-    if not any(hands_on):
-        return signature
-    if isinstance(old, Unknown):
-        return old
-    positional, keywords = hands_on
-    own = [p for p in signature.parameters if not p.is_variadic]
-    names = {parameter.name for parameter in own}
-    taken: list[Parameter] = []
-    for parameter in old.signature.parameters:
-        if parameter.name in names:
-            continue
-        if parameter.kind is ParameterKind.VAR_POSITIONAL:
-            if positional:
-                taken.append(parameter)
-        elif parameter.kind is ParameterKind.VAR_KEYWORD:
-            if keywords:
-                taken.append(parameter)
-        elif positional and keywords:
-            taken.append(parameter)
-        elif keywords and parameter.kind is not ParameterKind.POSITIONAL_ONLY:
-            taken.append(replace(parameter, kind=ParameterKind.KEYWORD_ONLY))
-        elif positional and parameter.kind is not ParameterKind.KEYWORD_ONLY:
-            taken.append(replace(parameter, kind=ParameterKind.POSITIONAL_ONLY))
-    order = list(ParameterKind)
-    merged = sorted([*own, *taken], key=lambda parameter: order.index(parameter.kind))
-    return Signature(tuple(merged), signature.returns)
-
-
-def signature_of(known: object) -> Signature:
-    """The signature of a callable of Python's own library; raises ValueError or TypeError where it has none."""
-    kinds = list(ParameterKind)
-    parameters = tuple(
-        Parameter(
-            parameter.name,
-            kinds[int(parameter.kind)],
-            None if parameter.default is inspect.Parameter.empty else repr(parameter.default),
-        )
-        for parameter in inspect.signature(known).parameters.values()  # type: ignore[arg-type]
-    )
-    return Signature(parameters)
-
-
-def _takes_anything(signature: Signature) -> bool:
-    """True where the variadic parameters are all there is."""
-    kinds = [parameter.kind for parameter in signature.parameters]
-    return kinds == [ParameterKind.VAR_POSITIONAL, ParameterKind.VAR_KEYWORD]
-
-
-def _with(signature: Signature, parameter: Parameter) -> Signature:
-    names = {known.name for known in signature.parameters}
-    while parameter.name in names:
-        parameter = replace(parameter, name=f"{parameter.name}_")
-    return Signature((*signature.parameters, parameter), signature.returns)
-
-
-def _root_signature() -> Signature:
-    root = Parameter("root", ParameterKind.POSITIONAL_OR_KEYWORD, "PydanticUndefined")
-    return Signature((root, Parameter("data", ParameterKind.VAR_KEYWORD)))

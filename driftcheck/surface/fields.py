@@ -45,6 +45,7 @@ class Field:
     """One field: the name it has as a parameter and what it says; `default` is source text, None where it is required.
 
     `on_class` is the text of the default that stays on the class as an attribute, which subclasses inherit.
+    `has_other_names` where an alias that can't be read, or is no identifier, is what a call has to use.
     """
 
     name: str
@@ -54,12 +55,19 @@ class Field:
     on_class: str | None = None
     keyword_only: bool = False
     in_constructor: bool = True
+    has_other_names: bool = False
 
-    def as_parameter(self, *, keyword_only: bool = False) -> Parameter:
-        """The parameter that the field becomes."""
-        kind = ParameterKind.KEYWORD_ONLY if keyword_only or self.keyword_only else ParameterKind.POSITIONAL_OR_KEYWORD
+    @property
+    def is_aliased(self) -> bool:
+        """True where the parameter is not called what the field is called."""
+        return self.parameter != self.name
+
+    def as_parameter(self, *, is_optional: bool = False) -> Parameter:
+        """The parameter that the field becomes, with a default of some sort where it is optional."""
+        kind = ParameterKind.KEYWORD_ONLY if self.keyword_only else ParameterKind.POSITIONAL_OR_KEYWORD
         annotation = ast.unparse(self.annotation) if self.annotation is not None else None
-        return Parameter(self.parameter, kind, self.default, annotation)
+        default = "..." if self.default is None and is_optional else self.default
+        return Parameter(self.parameter, kind, default, annotation)
 
 
 def parameters_of_fields(fields: Mapping[str, Field]) -> tuple[Parameter, ...]:
@@ -156,8 +164,13 @@ class Fields:
             field = replace(field, keyword_only=keyword_only)
         if self._flag(keywords.get("init"), scope) is False:
             field = replace(field, in_constructor=False)
-        alias = self._alias(keywords) if is_pydantic else None
-        return field if alias is None else replace(field, parameter=alias)
+        if is_pydantic and (alias := keywords.get("validation_alias", keywords.get("alias"))) is not None:
+            text = alias.value if isinstance(alias, ast.Constant) else None
+            if isinstance(text, str) and text.isidentifier():
+                field = replace(field, parameter=text)
+            elif not (isinstance(alias, ast.Constant) and text is None):
+                field = replace(field, has_other_names=True)
+        return field
 
     def _inherited_default(self, class_: ClassDeclaration, name: str) -> str | None:
         """The default that an annotation without a value finds on a base, as `getattr(cls, name)` does."""
@@ -194,27 +207,23 @@ class Fields:
         return found
 
     def _of_attrs(self, class_: ClassDeclaration, transformation: Transformation) -> dict[str, Field]:
-        keyword_only = transformation.flag("kw_only", default=False)
-        own = {field.name: field for field in self._own_attrs(class_, transformation, keyword_only=keyword_only)}
+        own = {field.name: field for field in self._own_attrs(class_, transformation)}
         fields: dict[str, Field] = {}
         for base in reversed(self.program.classes.linearize(class_)[1:]):
-            if isinstance(base, Class):
-                inner = self.decorators.attrs_transformation(base.declaration)
-                if inner is not None:
-                    for field in self._own_attrs(
-                        base.declaration, inner, keyword_only=inner.flag("kw_only", default=False)
-                    ):
-                        fields.pop(field.name, None)
-                        fields[field.name] = field
+            inner = self.decorators.attrs_transformation(base.declaration) if isinstance(base, Class) else None
+            if inner is not None and isinstance(base, Class):
+                for field in self._own_attrs(base.declaration, inner):
+                    fields.pop(field.name, None)
+                    fields[field.name] = field
         fields = {name: field for name, field in fields.items() if name not in own}
-        if keyword_only:
+        forces = transformation.flag("force_kw_only", default=not transformation.is_modern)
+        if forces and transformation.flag("kw_only", default=False):
             fields = {name: replace(field, keyword_only=True) for name, field in fields.items()}
         return {**fields, **own}
 
-    def _own_attrs(
-        self, class_: ClassDeclaration, transformation: Transformation, *, keyword_only: bool
-    ) -> Iterator[Field]:
+    def _own_attrs(self, class_: ClassDeclaration, transformation: Transformation) -> Iterator[Field]:
         scope = self.program.class_scope(class_)
+        keyword_only = transformation.flag("kw_only", default=False)
         made = {
             name: keywords
             for name in class_.members
@@ -225,7 +234,9 @@ class Fields:
         by_annotation = transformation.option_value("auto_attribs")
         if by_annotation is None:
             # `define` takes annotated names unless some attribute is made without an annotation.
-            by_annotation = transformation.is_modern and all(name in annotations for name in made)
+            by_annotation = transformation.by_annotation or (
+                transformation.is_modern and all(name in annotations for name in made)
+            )
         names = list(annotations) if by_annotation else list(made)
         for name in names:
             annotation = annotations.get(name)
@@ -392,24 +403,31 @@ class Fields:
 
     def _own_field_call(self, function: Function, call: ast.Call, makers: frozenset[str]) -> dict[str, ast.expr] | None:
         """The keywords of a field made by a function of the program that does nothing but hand on to a maker."""
-        arguments = function.declaration.node.args
-        parameters = {node.arg for node in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
-        scope = self.program.function_scope(function.declaration)
-        for statement in function.declaration.body:
+        declaration = function.declaration
+        scope = self.program.function_scope(declaration)
+        for statement in declaration.body:
             if not isinstance(statement, ast.Return) or not isinstance(statement.value, ast.Call):
                 continue
             inner = self.program.inference.infer(statement.value.func, scope)
             if not isinstance(inner, External) or inner.path not in makers:
                 continue
+            given = given_arguments(declaration.node.args, call)
+            made = statement.value
+            written = {keyword.arg: keyword.value for keyword in made.keywords if keyword.arg is not None}
+            if made.args:
+                written["default"] = made.args[0]
             found: dict[str, ast.expr] = {}
-            for keyword in statement.value.keywords:
-                if not isinstance(keyword.value, ast.Name):
-                    if keyword.arg is not None:
-                        found[keyword.arg] = keyword.value
-                elif keyword.arg in ("default", "default_factory") and keyword.value.id not in parameters:
+            for name, value in written.items():
+                if not isinstance(value, ast.Name):
+                    found[name] = value
+                elif value.id in given:
+                    found[name] = given[value.id]
+                elif value.id not in scope.parameters and name in ("default", "default_factory"):
                     # A default that the function computes: the call is all there is to show for it.
                     found["default"] = call
-            return {**found, **{keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}}
+            if any(keyword.arg is None for keyword in made.keywords):
+                found.update({name: value for name, value in given.items() if name not in scope.parameters})
+            return found
         return None
 
     def _default_of(self, keywords: Mapping[str, ast.expr]) -> str | None:
@@ -427,15 +445,20 @@ class Fields:
             return FACTORY if ast.unparse(factory) in _UNDEFINED else f"{ast.unparse(factory)}()"
         return FACTORY
 
-    def _alias(self, keywords: Mapping[str, ast.expr]) -> str | None:
-        for key in ("validation_alias", "alias"):
-            alias = keywords.get(key)
-            if isinstance(alias, ast.Constant) and isinstance(alias.value, str) and alias.value.isidentifier():
-                return alias.value
-        return None
-
     def _flag(self, node: ast.expr | None, scope: Scope) -> bool | None:
         return self.literals.flag(node, scope)
+
+
+def given_arguments(arguments: ast.arguments, call: ast.Call) -> dict[str, ast.expr]:
+    """What a call gives to the parameters of a function, defaults included, keywords without a parameter as well."""
+    positional = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+    given: dict[str, ast.expr] = dict(zip(reversed(positional), reversed(arguments.defaults), strict=False))
+    for node, default in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True):
+        if default is not None:
+            given[node.arg] = default
+    given.update(zip(positional, call.args, strict=False))
+    given.update({keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None})
+    return given
 
 
 def annotated_metadata(annotation: ast.expr | None) -> list[ast.expr]:
