@@ -215,6 +215,8 @@ class _Audit:
                 if isinstance(usage, AttributeUsage) and usage.is_stored:
                     self.extensions.update(judge.extended(usage))
                     self.stores.update(judge.stored(usage))
+                elif isinstance(usage, CallUsage):
+                    self.extensions.update(judge.extended_by(usage))
                 verdict = judge.verdict(usage)
                 if verdict is not None:
                     yield usage, verdict

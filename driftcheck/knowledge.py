@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from driftcheck.errors import DriftcheckError
 
@@ -41,17 +43,31 @@ def knowledge_of(names: Collection[str]) -> Knowledge | None:
     return None
 
 
-def _read(file: Path) -> Knowledge:
+@functools.cache
+def attributes_of_libraries() -> dict[str, frozenset[str]]:
+    """The attributes of well-known classes of other libraries, by the class's dotted path."""
+    table = _toml(rules_folder() / "libraries.toml")
+    return {path: frozenset(entry["attributes"]) for path, entry in table.items()}
+
+
+def _toml(file: Path) -> dict[str, Any]:
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
     try:
-        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DriftcheckError(f"rules/{file.name} can't be read: {error}") from error
+
+
+def _read(file: Path) -> Knowledge:
+    table = _toml(file)
+    try:
         environment = table.get("environment")
         return Knowledge(
             table["name"],
             Environment(environment["module"], environment["prefix"]) if environment is not None else None,
         )
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise DriftcheckError(f"rules/{file.parent.name}/target.toml can't be used: {error}") from error

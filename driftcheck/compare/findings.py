@@ -77,6 +77,8 @@ class Findings:
         assert absent is not None
         if (usage.module, usage.name) in self.extensions:
             return None
+        if usage.is_starred:
+            return self._starred(usage, verdict, absent)
         guard = _guard(usage.guards, IMPORT_ERRORS)
         drift = self._drift(usage)
         severity, certainty = Severity.ERROR, Certainty.CERTAIN
@@ -123,6 +125,25 @@ class Findings:
             message += f"; the handler of line {guard.line} turns it into an error of its own"
         return self._finding(
             usage, kind, severity, certainty, symbol, message, raises, drift, absent, verdict.confirmed_by
+        )
+
+    def _starred(self, usage: ImportUsage, verdict: Verdict, absent: Absent) -> Finding | None:
+        """The finding for a name that a star import brought in the baseline and does not bring any more."""
+        if not self._drift(usage):
+            return None
+        message = f"{usage.name} no longer comes with the star import of {usage.module}"
+        message += self._homes(usage, whole_statement=False)
+        raises = f"NameError: name '{usage.name}' is not defined"
+        return self._finding(
+            usage,
+            Kind.UNRESOLVED_SYMBOL,
+            Severity.ERROR,
+            Certainty.CERTAIN,
+            verdict.symbol,
+            message,
+            raises,
+            True,
+            absent,
         )
 
     def _homes(self, usage: ImportUsage, *, whole_statement: bool) -> str:
@@ -247,7 +268,10 @@ class Findings:
     def call(self, usage: CallUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a call that does not bind, or that binds to something else than in the baseline."""
         callee = verdict.callee
-        assert callee is not None and verdict.arguments is not None
+        if callee is None:
+            # What the target inherits from another library: the name is there, and that is all that can be asked.
+            return []
+        assert verdict.arguments is not None
         earlier = self.earlier(usage)
         before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
         drift = self._drift(usage)

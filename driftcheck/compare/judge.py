@@ -210,6 +210,18 @@ class Judge:
                 owners.append((member.declaration.symbol, usage.name))
         return owners
 
+    def extended_by(self, usage: CallUsage) -> list[tuple[str, str]]:
+        """The enumeration of the target that a helper of another library is told to add a member to, as (class, name)."""
+        arguments = usage.node.args
+        if not isinstance(usage.callee, External) or usage.first is None or len(arguments) < 2:
+            return []
+        name = arguments[1]
+        if not isinstance(name, ast.Constant) or not isinstance(name.value, str) or not isinstance(usage.first, Class):
+            return []
+        if not self.program.classes.is_enum(usage.first.declaration):
+            return []
+        return [(usage.first.declaration.symbol, name.value)]
+
     def stored(self, usage: AttributeUsage) -> list[tuple[str, str]]:
         """The classes on whose instances a store puts an attribute, as (class, name)."""
         return [

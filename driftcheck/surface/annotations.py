@@ -115,7 +115,9 @@ class Annotations:
         if isinstance(found, TypeVariable):
             return found
         if isinstance(found, External):
-            return self._external(found.path)
+            # `Maybe = Optional[X]` evaluates to something of `typing`; what it stands for is in its assignment.
+            alias = self.alias(node, scope) if found.path.startswith(_TYPING) else None
+            return alias if alias is not None else self._external(found.path)
         if isinstance(found, Absent):
             return Unknown("annotation of something that is not there")
         alias = self.alias(node, scope)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from driftcheck.surface.declarations import Binding, ClassDeclaration, Context, FunctionDeclaration
+from driftcheck.surface.libraries import has_member
 from driftcheck.surface.types import (
     Absent,
     Class,
@@ -396,7 +397,7 @@ class Classes:
                 found = external_attribute(member.path, name)
                 if found is None:
                     continue
-                if not isinstance(found, Unknown) or member.path.partition(".")[0] not in _WELL_KNOWN:
+                if not isinstance(found, Unknown) or not is_well_known(member.path):
                     # What stands before the rest in the resolution order hides it.
                     if not stored:
                         return found
@@ -430,7 +431,7 @@ class Classes:
                 return Unknown("instance attribute read from the class")
         if name in self._slots(class_):
             return Unknown("slot")
-        if hasattr(object, name) or name in _MADE_BY_LIBRARIES:
+        if name in vars(object) or name in _MADE_BY_LIBRARIES:
             return Unknown(f"object.{name}")
         for base in self.mro(class_):
             if isinstance(base, Class) and (base.declaration.symbol, name) in self.extensions:
@@ -556,7 +557,7 @@ class Classes:
 
 # What dataclasses, structs and models put on their classes.
 _MADE_BY_LIBRARIES = frozenset(
-    ("__dataclass_fields__", "__dataclass_params__", "__match_args__", "__struct_fields__", "__struct_config__",
+    ("__dict__", "__dataclass_fields__", "__dataclass_params__", "__match_args__", "__struct_fields__", "__struct_config__",
      "__attrs_attrs__", "__annotations__", "__slots__", "__weakref__", "__abstractmethods__", "__orig_bases__",
      "__parameters__", "__orig_class__", "__total__", "__required_keys__", "__optional_keys__", "__replace__")
 )  # fmt: skip
@@ -643,6 +644,11 @@ def _names_in_methods(class_: type) -> frozenset[str]:
     return frozenset(names)
 
 
+def is_well_known(path: str) -> bool:
+    """True for an outside base whose names are no names of the classes that stand beside it."""
+    return path.partition(".")[0] in _WELL_KNOWN
+
+
 def external_attribute(path: str, name: str) -> Type | None:
     """What an outside base gives under a name; None where it surely gives nothing."""
     if path in _SPECIAL:
@@ -653,8 +659,9 @@ def external_attribute(path: str, name: str) -> Type | None:
         return External(f"builtins.dict.{name}") if "TypedDict" in path and hasattr(dict, name) else None
     known = known_class(path)
     if known is None:
-        return Unknown(f"base {path} is outside the target")
-    if any(name in vars(base) for base in known.__mro__) and not (name in ("__init__", "__new__") and known is object):
+        return External(f"{path}.{name}") if has_member(path, name) else Unknown(f"base {path} is outside the target")
+    # What only `object` gives comes after everything else in the resolution order.
+    if any(name in vars(base) for base in known.__mro__[:-1]):
         return External(f"{path}.{name}")
     if path.startswith("ctypes.") or name in _names_in_methods(known):
         return Unknown(f"attribute of instances of {path}")

@@ -18,7 +18,7 @@ from driftcheck.surface.declarations import (
     caught_names,
     target_names,
 )
-from driftcheck.surface.program import IMPORT_ERRORS, Program
+from driftcheck.surface.program import BUILTINS, IMPORT_ERRORS, Program
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
 from driftcheck.surface.types import Absent, Class, Dictionary, External, Function, Instance, Type, Unknown, union
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
@@ -36,7 +36,22 @@ from driftcheck.usage.usages import (
 Sink = Callable[[Usage], None]
 # Built-in functions that never change what they are given.
 _HARMLESS = frozenset(
-    ("len", "print", "str", "repr", "dict", "list", "tuple", "set", "sorted", "isinstance", "bool", "type", "id", "iter")
+    (
+        "len",
+        "print",
+        "str",
+        "repr",
+        "dict",
+        "list",
+        "tuple",
+        "set",
+        "sorted",
+        "isinstance",
+        "bool",
+        "type",
+        "id",
+        "iter",
+    )
 )
 _ENVIRONMENT = {
     "os.getenv": False,
@@ -150,7 +165,9 @@ class Collector:
             self._visit(decorator)
             callee = self._infer(decorator)
             if self.concerns(callee):
-                call = ast.copy_location(ast.Call(decorator, [ast.copy_location(ast.Name(node.name), decorator)], []), decorator)
+                call = ast.copy_location(
+                    ast.Call(decorator, [ast.copy_location(ast.Name(node.name), decorator)], []), decorator
+                )
                 self._emit(CallUsage(*self._common(decorator), call, callee, {}, self.location))
 
     def _class(self, node: ast.ClassDef) -> None:
@@ -488,9 +505,9 @@ class Collector:
             return
         if isinstance(key, ast.Constant):
             items = tuple(item for item in known.items if item[0] != key.value)
-            self._scope.state[path] = Dictionary(items, known.is_open)
+            self._scope.state[path] = Dictionary(items, known.is_open, known.is_forgotten)
         else:
-            self._scope.state[path] = Dictionary((), is_open=True)
+            self._scope.state[path] = Dictionary((), is_open=True, is_forgotten=True)
         self._scope.memo.clear()
 
     def _note_changes(self, node: ast.Call) -> None:
@@ -505,18 +522,26 @@ class Collector:
                     given = self._infer(node.args[0]) if len(node.args) == 1 and node.func.attr == "update" else None
                     items = dict(known.items)
                     if node.func.attr == "update" and all(keyword.arg for keyword in node.keywords):
-                        items.update((keyword.arg, self._infer(keyword.value)) for keyword in node.keywords if keyword.arg)
+                        items.update(
+                            (keyword.arg, self._infer(keyword.value)) for keyword in node.keywords if keyword.arg
+                        )
                     if isinstance(given, Dictionary):
                         items.update(given.items)
                     is_open = not (node.func.attr == "update" and (given is None or isinstance(given, Dictionary)))
-                    self._scope.state[path] = Dictionary(tuple(items.items()) if not is_open else (), known.is_open or is_open)
+                    self._scope.state[path] = Dictionary(
+                        tuple(items.items()) if not is_open else (),
+                        known.is_open or is_open,
+                        known.is_forgotten or is_open,
+                    )
                 self._scope.memo.clear()
         if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
             return
         for argument in [*node.args, *(keyword.value for keyword in node.keywords if keyword.arg is not None)]:
             path = path_of(argument)
-            if path is not None and isinstance(self._scope.lookup(path) if "." not in path else self._scope.state.get(path), Dictionary):
-                self._scope.state[path] = Dictionary((), is_open=True)
+            if path is not None and isinstance(
+                self._scope.lookup(path) if "." not in path else self._scope.state.get(path), Dictionary
+            ):
+                self._scope.state[path] = Dictionary((), is_open=True, is_forgotten=True)
                 self._scope.memo.clear()
 
     def _expression(self, node: ast.Expr) -> bool:
@@ -545,6 +570,19 @@ class Collector:
 
     def _visit_leaf(self, node: ast.expr) -> None:
         return None
+
+    def _visit_name(self, node: ast.Name) -> None:
+        """A name that nothing but a star import can have brought."""
+        if not self.module.star_imports or node.id in self.module.names or node.id in self._scope.state:
+            return
+        if self._scope.bindings(node.id)[0] or node.id in BUILTINS or not isinstance(node.ctx, ast.Load):
+            return
+        for star in self.module.star_imports:
+            base = self.program.import_base(self.module, star.node)
+            if self.program.is_target(base):
+                result = self.program.imported_name(base, node.id)
+                place = self.location(node)
+                self._emit(ImportUsage(*self._common(node), base, node.id, result, star.node, place, is_starred=True))
 
     def _visit_attribute(self, node: ast.Attribute) -> None:
         self._visit(node.value)
@@ -607,7 +645,9 @@ class Collector:
             if callee.path in ("functools.partial", "functools.partialmethod") and node.args:
                 usage.first = self._infer(node.args[0])
             else:
-                usage.is_rooted = self._is_rooted(node.func)
+                if len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
+                    usage.first = self._infer(node.args[0])
+                usage.is_member = isinstance(node.func, ast.Attribute) and self.concerns(self._infer(node.func.value))
         elif isinstance(callee, Unknown):
             usage.is_rooted = self._is_rooted(node.func)
         self._emit(usage)
@@ -842,8 +882,9 @@ def _opened(type_: Type, key: ast.expr, value: Type) -> Type:
     if not isinstance(type_, Dictionary):
         return type_
     if isinstance(key, ast.Constant) and isinstance(key.value, str):
-        return Dictionary(tuple({**dict(type_.items), key.value: value}.items()), type_.is_open)
-    return Dictionary(type_.items, is_open=True)
+        items = tuple({**dict(type_.items), key.value: value}.items())
+        return Dictionary(items, type_.is_open, type_.is_forgotten)
+    return Dictionary(type_.items, True, type_.is_forgotten)
 
 
 def _is_type_checking(test: ast.expr) -> bool:
@@ -921,7 +962,7 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Collector, Any], bool | None]] = {
 if sys.version_info >= (3, 11):
     _STATEMENTS[ast.TryStar] = Collector._try
 _EXPRESSIONS: dict[type[ast.expr], Callable[[Collector, Any], None]] = {
-    ast.Name: Collector._visit_leaf,
+    ast.Name: Collector._visit_name,
     ast.Constant: Collector._visit_leaf,
     ast.Attribute: Collector._visit_attribute,
     ast.Call: Collector._visit_call,

@@ -227,8 +227,10 @@ def _joined(types: list[Type]) -> Type:
     """The union; dicts that hold other keys on other branches become one that may hold more than is sure."""
     if len(types) > 1 and all(isinstance(type_, Dictionary) for type_ in types) and len(set(types)) > 1:
         items: dict[str, Type] = {}
-        for type_ in types:
-            if isinstance(type_, Dictionary):
-                items.update(type_.items)
-        return Dictionary(tuple(items.items()), is_open=True)
+        dictionaries = [type_ for type_ in types if isinstance(type_, Dictionary)]
+        for type_ in dictionaries:
+            items.update(type_.items)
+        forgotten = [dict(type_.items) for type_ in dictionaries if type_.is_forgotten]
+        kept = [(key, value) for key, value in items.items() if all(key in known for known in forgotten)]
+        return Dictionary(tuple(kept), is_open=True, is_forgotten=bool(forgotten))
     return union(types)

@@ -41,13 +41,17 @@ class Usage:
 
 @dataclass(eq=False, slots=True)
 class ImportUsage(Usage):
-    """`import module` (name None) or `from module import name`; `result` is what it gives."""
+    """`import module` (name None) or `from module import name`; `result` is what it gives.
+
+    `is_starred` where a name is used that only `from module import *` can have brought.
+    """
 
     module: str
     name: str | None
     result: Type
     statement: ast.Import | ast.ImportFrom
     statement_location: Location
+    is_starred: bool = False
 
 
 @dataclass(eq=False, slots=True)
@@ -74,7 +78,8 @@ class CallUsage(Usage):
 
     `unpacked` holds the types of what `**` unpacks, by the identity of the node; `first` the type of the first argument
     where the call makes a partial object. `is_awaited` where the result is awaited at once, `is_discarded` where nobody
-    takes it. `is_rooted` is True where something on the way to the callee is the target's.
+    takes it. `is_rooted` is True where something on the way to the callee is the target's,
+    `is_member` where what is called is an attribute of something of the target's.
     """
 
     node: ast.Call
@@ -82,6 +87,7 @@ class CallUsage(Usage):
     unpacked: dict[int, Type]
     locate: Callable[[ast.expr | ast.keyword], Location | None]
     is_rooted: bool = False
+    is_member: bool = False
     first: Type | None = None
     is_awaited: bool = False
     is_discarded: bool = False
