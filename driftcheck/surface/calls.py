@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.surface.classes import substitute
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.libraries import gives_receiver, is_torch_module, result_of
 from driftcheck.surface.made import MAKERS, made_class
 from driftcheck.surface.types import (
     NONE,
@@ -84,10 +85,18 @@ class Calls:
             if callee.class_.path == "builtins.type" and callee.arguments:
                 return callee.arguments[0]
             return Unknown(f"call of an instance of {callee.class_.path}")
-        method = self.inference.attribute(callee, "__call__")
+        method = self.called(callee)
         if isinstance(method, Function):
             return self._function_result(method, node, scope)
         return Unknown("call of an instance")
+
+    def called(self, instance: Instance) -> Type:
+        """What a call of an instance calls: `__call__`, to which a module of torch answers by way of `forward`."""
+        method = self.inference.attribute(instance, "__call__")
+        if not isinstance(method, Function) and isinstance(instance.class_, Class):
+            if any(is_torch_module(path) for path in self.program.classes.external_bases(instance.class_.declaration)):
+                return self.inference.attribute(instance, "forward")
+        return method
 
     def _constructed(self, callee: Class, node: ast.Call, scope: Scope) -> Type:
         classes = self.program.classes
@@ -206,7 +215,10 @@ class Calls:
             return Instance(External("contextlib.AbstractContextManager"), (inner,))
         if name[:1].isupper() and "()" not in path:
             return Instance(External(path), exact=True)
-        return Unknown(f"result of {path.partition('.')[0]}")
+        if gives_receiver(path) and isinstance(node.func, ast.Attribute):
+            receiver = self.inference.infer(node.func.value, scope)
+            return receiver.receiver if isinstance(receiver, Super) else receiver
+        return result_of(path)
 
     def _made_class(self, path: str, node: ast.Call, scope: Scope) -> Class | None:
         if node not in self._made:
@@ -532,7 +544,9 @@ def _unify(declared: Type, given: Type, mapping: dict[TypeVariable, Type]) -> No
                 _unify(declared.arguments[0], union(list(classes)), mapping)
         return
     if isinstance(given, Dictionary):
-        given = builtin("dict", builtin("str"), union([value for _, value in given.items]) if given.items else Unknown("empty"))
+        given = builtin(
+            "dict", builtin("str"), union([value for _, value in given.items]) if given.items else Unknown("empty")
+        )
     if isinstance(declared.class_, External) and declared.class_.path == "typing.Callable":
         returns = _returned_by(given)
         if returns is not None and declared.arguments:

@@ -27,7 +27,19 @@ from driftcheck.surface.facts import Facts
 from driftcheck.surface.inference import Inference
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
-from driftcheck.surface.types import NONE, Absent, Class, External, Module, Type, Unknown, builtin, is_unknown, union
+from driftcheck.surface.types import (
+    NONE,
+    Absent,
+    Class,
+    External,
+    Module,
+    Type,
+    Unknown,
+    builtin,
+    is_unknown,
+    members_of,
+    union,
+)
 from driftcheck.tree import SourceTree
 
 # Compiled or generated modules, which a source tree or a wheel for other hardware does not list.
@@ -243,7 +255,8 @@ class Program:
         if exports is not None:
             found = exports.lookup(name)
             if not isinstance(found, Absent):
-                return found
+                declared = self._said_to_checkers(module, name) if has_unknown(found) else None
+                return found if declared is None else declared
         if "globals()" in module.text and re.search(rf"globals\(\)\[\s*[\"']{re.escape(name)}[\"']", module.text):
             return Unknown("name that is written into globals()")
         if _GENERATED.search(module.name):
@@ -253,6 +266,13 @@ class Program:
         if "global " in module.text and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", module.text, re.MULTILINE):
             return Unknown("name that a function makes global")
         return absent if absent is not None and not typing_only else Absent(module.name, name, typing_only=typing_only)
+
+    def _said_to_checkers(self, module: ModuleDeclaration, name: str) -> Type | None:
+        """What a module declares under TYPE_CHECKING for a name that its `__getattr__` answers for."""
+        if name not in module.names:
+            return None
+        found = self.lookup(module, name, typing=True)
+        return None if is_unknown(found) else found
 
     def _made_global(self, module: ModuleDeclaration, name: str) -> list[Type]:
         """What functions of the module assign to a name that they declare global."""
@@ -535,6 +555,11 @@ class Program:
 def is_placeholder(type_: Type) -> bool:
     """True for a value that only holds a name's place until something is assigned."""
     return type_ == NONE or isinstance(type_, Unknown)
+
+
+def has_unknown(type_: Type) -> bool:
+    """True where a value may be something of which nothing is known."""
+    return any(isinstance(member, Unknown) for member in members_of(type_))
 
 
 def _functions_of(module: ModuleDeclaration) -> Iterable[FunctionDeclaration]:

@@ -101,9 +101,7 @@ def parameters_of(arguments: ast.arguments) -> tuple[Parameter, ...]:
     missing = len(positional) - len(arguments.defaults)
     for index, node in enumerate(positional):
         kind = (
-            ParameterKind.POSITIONAL_ONLY
-            if index < len(arguments.posonlyargs)
-            else ParameterKind.POSITIONAL_OR_KEYWORD
+            ParameterKind.POSITIONAL_ONLY if index < len(arguments.posonlyargs) else ParameterKind.POSITIONAL_OR_KEYWORD
         )
         found.append(_parameter(node, kind, arguments.defaults[index - missing] if index >= missing else None))
     if arguments.vararg is not None:
@@ -165,7 +163,12 @@ class Signatures:
         if isinstance(type_, Lambda):
             signature = Signature(parameters_of(type_.node.args))
             return Callee(
-                signature, f"{type_.module.name}.<lambda>", "<lambda>", type_.module.path, type_.node.lineno, type_.module
+                signature,
+                f"{type_.module.name}.<lambda>",
+                "<lambda>",
+                type_.module.path,
+                type_.node.lineno,
+                type_.module,
             )
         return Unknown(f"call of a {type(type_).__name__.lower()}")
 
@@ -199,14 +202,7 @@ class Signatures:
         )
 
     def _instance(self, type_: Instance) -> Callee | Unknown:
-        method = self.program.inference.attribute(type_, "__call__")
+        method = self.program.inference.calls.called(type_)
         if isinstance(method, Function):
             return self._function(method)
-        # A module of torch hands its call on to `forward`, hooks and all.
-        if isinstance(type_.class_, Class) and "torch.nn.Module" in self.program.classes.external_bases(
-            type_.class_.declaration
-        ):
-            forward = self.program.inference.attribute(type_, "forward")
-            if isinstance(forward, Function):
-                return self._function(forward)
         return Unknown("call of an instance")
