@@ -12,8 +12,10 @@ from driftcheck.compare.environment import Variables
 from driftcheck.compare.forwarding import Forwarding, Refusal
 from driftcheck.compare.kinds import form_of
 from driftcheck.compare.returns import Returns
+from driftcheck.compare.strings import Strings, is_path
 from driftcheck.knowledge import attributes_of_libraries, knowledge_of
 from driftcheck.model import Argument, Arguments, ParameterKind
+from driftcheck.surface.classes import ADDS_MEMBERS
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.libraries import OUTSIDE
 from driftcheck.surface.program import Program
@@ -46,6 +48,7 @@ from driftcheck.usage.usages import (
     ImportUsage,
     ReferenceUsage,
     ReturnUsage,
+    StringUsage,
     Usage,
 )
 
@@ -92,6 +95,9 @@ class Judge:
         self.forwarding = Forwarding(program, self.signatures)
         self.returns = Returns(program)
         knowledge = knowledge_of(program.target_index.top_level)
+        self.strings = Strings(program, knowledge.rpc if knowledge is not None else None)
+        # The methods of the client's own classes, any of which may extend a worker.
+        self.client_methods: set[str] = set()
         self.variables = Variables(program, knowledge.environment if knowledge is not None else None)
 
     def verdict(self, usage: Usage) -> Verdict | None:
@@ -106,6 +112,8 @@ class Judge:
             return self.returned(usage)
         if isinstance(usage, EnvironmentUsage):
             return self.variable(usage)
+        if isinstance(usage, StringUsage):
+            return self.string(usage)
         if isinstance(usage, ReferenceUsage):
             return Verdict("fits", form=form_of(usage.type), symbol=_symbol_of(usage.type))
         return None
@@ -201,8 +209,8 @@ class Judge:
             return owners
         for result in members_of(usage.result):
             # What is replaced is replaced for those who import it from where it is defined, too.
-            if isinstance(result, Class | Function) and self.program.is_target(result.declaration.module.name):
-                owners.append((result.declaration.symbol.rpartition(".")[0], result.declaration.name))
+            if isinstance(result, Class | Function) and result.declaration.name == usage.name:
+                owners.append((result.declaration.symbol.rpartition(".")[0], usage.name))
         for member in members_of(usage.receiver):
             if isinstance(member, Module) and self.program.is_target(member.name):
                 owners.append((member.name, usage.name))
@@ -231,11 +239,11 @@ class Judge:
         ]
 
     def _hidden(self, concerned: list[Type], name: str, unknown: Unknown) -> Absent | None:
-        """What is absent where only a base outside the target may still have it.
+        """What is absent where only a base outside the target, or a member added while it runs, may still be it.
 
         If the target's own class had it in the baseline, that base did not, and does not now.
         """
-        if len(concerned) != 1 or not unknown.reason.endswith("is outside the target"):
+        if len(concerned) != 1 or not unknown.reason.endswith(("is outside the target", ADDS_MEMBERS)):
             return None
         receiver = concerned[0]
         class_ = receiver.class_ if isinstance(receiver, Instance) else receiver
@@ -264,7 +272,8 @@ class Judge:
                     continue
                 if name in base.declaration.members or next(self.program.classes.stores(base.declaration, name), None):
                     return f"{base.declaration.symbol}.{name}"
-            return f"{class_.declaration.symbol}.{name}"
+            # Another library's base has it, or somebody else puts it there.
+            return ""
         return name
 
     def _absent_owner(self, receiver: Type, absent: Absent) -> str:
@@ -387,6 +396,17 @@ class Judge:
             return Verdict("unresolved", symbol, "the release's variables can't be read")
         return Verdict("fits" if known else "broken", symbol)
 
+    def string(self, usage: StringUsage) -> Verdict | None:
+        """The verdict on a string that names something of the target."""
+        if usage.role == "method":
+            if not self.strings.is_rpc(usage.caller) or usage.text in self.client_methods:
+                return None
+            return Verdict(self.strings.worker_method(usage.text), usage.text, "the workers' classes are not there")
+        if not is_path(usage.text):
+            return None
+        answer, absent = self.strings.path(usage.text)
+        return Verdict(answer, usage.text.replace(":", "."), "path into what can't be read", absent)
+
     def _handed_on(self, callee: Function | Class, usage: CallUsage) -> Verdict | None:
         """The verdict on keywords that the client's own function passes on to the target."""
         if not usage.node.keywords:
@@ -475,4 +495,5 @@ def _is_certain(receiver: Type) -> bool:
 
 def _is_harmless(unknown: Unknown) -> bool:
     """True for what is there though its type is not known: slots, names of `object`, declared values."""
-    return not unknown.reason.startswith(("base", "module __getattr__", "star import", "metaclass", "class decorator"))
+    doubtful = ("base", "module __getattr__", "star import", "metaclass", "class decorator")
+    return not unknown.reason.startswith(doubtful) and not unknown.reason.endswith(ADDS_MEMBERS)
