@@ -110,9 +110,9 @@ class Fields:
             if head == "KW_ONLY":
                 keyword_only = True
                 continue
-            if head == "ClassVar":
-                continue
-            fields[binding.name] = self._dataclass_field(class_, binding, transformation, keyword_only=keyword_only)
+            field = self._dataclass_field(class_, binding, transformation, keyword_only=keyword_only)
+            # A class variable hides the field of a base, and keeps its place for a field that hides it in turn.
+            fields[binding.name] = replace(field, in_constructor=False) if head == "ClassVar" else field
         return fields
 
     def _dataclass_behind(self, class_: ClassDeclaration) -> tuple[ClassDeclaration, Transformation] | None:
@@ -127,31 +127,29 @@ class Fields:
     def _dataclass_field(
         self, class_: ClassDeclaration, binding: Binding, transformation: Transformation, *, keyword_only: bool
     ) -> Field:
-        scope = self.program.class_scope(class_)
+        scope: Scope = self.program.class_scope(class_)
         name = binding.name
         field = Field(name, name, binding.annotation, keyword_only=keyword_only)
-        value = self.class_value(class_, name)
+        value: ast.expr | Binding | str | None = self.class_value(class_, name)
         is_pydantic = transformation.kind == "pydantic dataclass"
         if is_pydantic:
             for metadata in annotated_metadata(binding.annotation):
                 if (keywords := self.field_call(metadata, scope, _PYDANTIC_FIELDS)) is not None:
                     field = self._with_keywords(field, keywords, scope, is_pydantic=True)
+        if value is None and field.default is None:
+            value, scope = self._inherited_value(class_, name) or (None, scope)
         if value is None:
-            inherited = self._inherited_default(class_, name) if field.default is None else None
-            if inherited is None:
-                return field
-            return replace(field, default=inherited, on_class=inherited)
-        if isinstance(value, Binding):
-            return replace(field, default=value.name, on_class=value.name)
+            return field
+        if not isinstance(value, ast.expr):
+            text = value.name if isinstance(value, Binding) else value
+            return replace(field, default=text, on_class=text)
         makers = _FIELD_MAKERS if is_pydantic else frozenset(("dataclasses.field",))
         keywords = self.field_call(value, scope, makers)
         if keywords is None:
             text = ast.unparse(value)
             return replace(field, default=text, on_class=text)
         field = self._with_keywords(field, keywords, scope, is_pydantic=is_pydantic)
-        # `slots=True` leaves a member descriptor where the default was.
-        is_factory = "default_factory" in keywords or transformation.flag("slots", default=False)
-        return replace(field, on_class=None if is_factory else field.default)
+        return replace(field, on_class=None if "default_factory" in keywords else field.default)
 
     def _with_keywords(
         self, field: Field, keywords: dict[str, ast.expr], scope: Scope, *, is_pydantic: bool = False
@@ -172,28 +170,32 @@ class Fields:
                 field = replace(field, has_other_names=True)
         return field
 
-    def _inherited_default(self, class_: ClassDeclaration, name: str) -> str | None:
-        """The default that an annotation without a value finds on a base, as `getattr(cls, name)` does."""
+    def _inherited_value(self, class_: ClassDeclaration, name: str) -> tuple[ast.expr | Binding | str, Scope] | None:
+        """What an annotation without a value finds on a base, as `getattr(cls, name)` does, and in which scope."""
         for base in self.program.classes.linearize(class_)[1:]:
             if isinstance(base, External):
                 known = known_class(base.path)
                 if known is not None and known is not object and name in vars(known):
-                    return f"{base.path}.{name}"
+                    return f"{base.path}.{name}", self.program.class_scope(class_)
                 continue
             if not isinstance(base, Class):
                 continue
+            scope = self.program.class_scope(base.declaration)
             transformation = self.decorators.dataclass_transformation(base.declaration)
-            if transformation is not None:
+            if transformation is not None and any(
+                binding.annotation is not None for binding in base.declaration.members.get(name, ())
+            ):
+                if transformation.flag("slots", default=False):
+                    # A member descriptor stands where the default was.
+                    return None
                 field = self.of_dataclass(base.declaration, transformation).get(name)
-                if field is not None and any(b.annotation is not None for b in base.declaration.members.get(name, ())):
+                if field is not None:
                     if field.on_class is not None:
-                        return field.on_class
+                        return field.on_class, scope
                     continue
             value = self.class_value(base.declaration, name)
-            if isinstance(value, Binding):
-                return value.name
             if value is not None:
-                return ast.unparse(value)
+                return value, scope
         return None
 
     # attrs

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
-import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Iterator
@@ -14,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from driftcheck.model import Parameter, ParameterKind, Signature
+from driftcheck.model import Signature
 from driftcheck.surface.accepted import signature_of
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures, shape
@@ -287,7 +285,7 @@ WRITTEN = {
             def __new__(cls, whole): ...
         Plain = namedtuple("Plain", "a b, c")
         Listed = collections.namedtuple("Listed", ["a", "b"], defaults=(1,))
-        Keywords = namedtuple(typename="Keywords", field_names="a b") if False else namedtuple("Keywords", field_names="a b")
+        Keywords = namedtuple("Keywords", field_names="a b")
         Typed = NamedTuple("Typed", [("a", int), ("b", str)])
         class Based(namedtuple("Based", "x y")):
             def norm(self): ...
@@ -322,7 +320,7 @@ WRITTEN = {
             FAST = "fast"
         class Text(str, Enum):
             A = "a"
-            def __new__(cls, value): 
+            def __new__(cls, value):
                 made = str.__new__(cls, value)
                 made._value_ = value
                 return made
@@ -610,3 +608,311 @@ ATTRS = """
 def test_sources_say_what_attrs_makes(make: Make) -> None:
     pytest.importorskip("attrs", "23.1")
     check(ATTRS, make)
+
+
+# What can't be executed here, or is not what inspect says: stated in words.
+
+
+def written(source: str, name: str, **modules: str) -> str:
+    """The signature that a call of a class meets, as text."""
+    callee = callees(source, **modules)[name]
+    return callee.reason if isinstance(callee, Unknown) else str(callee.signature)
+
+
+STRUCTS = """
+    from typing import ClassVar
+    import msgspec
+    from msgspec import Struct, field
+    class Base(Struct):
+        a: int
+        b: int = 3
+        c: list = []
+        d: int = msgspec.field(default=3)
+        e: int = field(default_factory=int)
+        f: ClassVar[int] = 2
+        g: int = field(name="gee")
+    class Keywords(Base, kw_only=True, omit_defaults=True):
+        h: int
+        i: int = 2
+    class Again(Keywords, tag="x"):
+        j: int = 5
+    class Moved(Base, kw_only=True):
+        a: int = 3
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Base", "(a: int, b: int = 3, c: list = [], d: int = 3, e: int = int(), g: int)"),
+        (
+            "Keywords",
+            "(a: int, b: int = 3, c: list = [], d: int = 3, e: int = int(), g: int, *, h: int, i: int = 2)",
+        ),
+        (
+            "Again",
+            "(a: int, b: int = 3, c: list = [], d: int = 3, e: int = int(), g: int, j: int = 5, *, h: int, i: int = 2)",
+        ),
+        ("Moved", "(b: int = 3, c: list = [], d: int = 3, e: int = int(), g: int, *, a: int = 3)"),
+    ],
+)
+def test_structs(name: str, expected: str) -> None:
+    assert written(STRUCTS, name).removesuffix(" -> None") == expected
+
+
+MEETS = [
+    pytest.param(
+        """
+        import torch
+        class X(torch.nn.Module): ...
+        """,
+        "()",
+        id="a module of torch takes nothing, whatever its signature says",
+    ),
+    pytest.param(
+        """
+        from torch import nn
+        from kit.other import wrap
+        @wrap(option=1)
+        class X(nn.Module):
+            def __init__(self, *, config, prefix="", layer=None): ...
+        """,
+        "(*, config=None, prefix='', layer=None)",
+        id="a decorator's __init__ hands on what it does not name",
+    ),
+    pytest.param(
+        """
+        class Base:
+            def __new__(cls, *args, **kwargs): ...
+        class X(Base):
+            def __init__(self, size): ...
+        """,
+        "(size)",
+        id="an open __new__ leaves it to __init__",
+    ),
+    pytest.param(
+        """
+        class Base:
+            def __init__(self, *args, **kwargs): ...
+        class X(Base):
+            def __new__(cls, size): ...
+        """,
+        "(size)",
+        id="an open __init__ leaves it to __new__",
+    ),
+    pytest.param(
+        """
+        from typing import Protocol
+        class Runs(Protocol): ...
+        class Real:
+            def __init__(self, a): ...
+        class X(Runs, Real): ...
+        """,
+        "(a)",
+        id="a protocol steps aside",
+    ),
+    pytest.param(
+        """
+        from enum import Enum
+        class X(Enum):
+            A = 1
+        """,
+        "(value)",
+        id="a member is looked up by its value",
+    ),
+    pytest.param(
+        """
+        from typing import TypedDict
+        class X(TypedDict):
+            a: int
+        """,
+        "(*args, **kwargs)",
+        id="a typed dictionary is a dictionary",
+    ),
+    pytest.param("class X(ValueError): ...", "(*args)", id="an exception keeps its arguments"),
+    pytest.param(
+        """
+        from typing_extensions import deprecated
+        @deprecated("no")
+        class X:
+            def __init__(self, a): ...
+        """,
+        "(a)",
+        id="a deprecated class",
+    ),
+    pytest.param(
+        """
+        from pydantic import BaseModel, Field
+        class X(BaseModel):
+            a: int
+            b: int = Field(alias="c")
+        """,
+        "(*, a: int, c: int, **data) -> None",
+        id="a model drops what it does not know",
+    ),
+    pytest.param(
+        """
+        from pydantic import BaseModel, ConfigDict, Field
+        class X(BaseModel):
+            model_config = ConfigDict(extra="forbid", populate_by_name=True)
+            a: int
+            b: int = Field(alias="c")
+        """,
+        "(*, a: int, c: int = ..., **data) -> None",
+        id="a field that two names fill",
+    ),
+    pytest.param(
+        """
+        from kit.other import Base
+        class X(Base):
+            def __init__(self, a): ...
+        """,
+        "(a)",
+        id="an __init__ before a base that can't be seen is certain",
+    ),
+    pytest.param(
+        """
+        import kit_outside
+        class X(kit_outside.Base):
+            def __init__(self, a): ...
+        """,
+        "(a)",
+        id="an __init__ before an outside base is certain",
+    ),
+]
+OTHER = """
+    import hidden
+    def wrap(cls=None, *, option=0):
+        def decorate(cls):
+            return _wrap(cls, option)
+        return decorate if cls is None else decorate(cls)
+    def _wrap(cls, option):
+        before = cls.__init__
+        def __init__(self, *, config=None, prefix="", **kwargs):
+            before(self, **kwargs)
+        cls.__init__ = __init__
+        return cls
+    Base = hidden.make()
+"""
+
+
+@pytest.mark.parametrize(("source", "expected"), MEETS)
+def test_what_a_call_meets(source: str, expected: str) -> None:
+    assert written(source, "X", other=OTHER) == expected
+
+
+UNTOLD = [
+    pytest.param("import kit_outside\nclass X(kit_outside.Base): ...", "outside the target: base kit_outside.Base"),
+    pytest.param("from kit.other import Base\nclass X(Base): ...", "base: result of hidden"),
+    pytest.param("class X(dict): ...", "constructor of builtins.dict"),
+    pytest.param("class X(OSError): ...", "constructor of builtins.OSError"),
+    pytest.param("import ray\n@ray.remote\nclass X:\n    def __init__(self, a): ...", "class decorator ray.remote"),
+    pytest.param(
+        "from kit.other import Base\n@Base.register\nclass X:\n    def __init__(self, a): ...",
+        "class decorator Base.register",
+    ),
+    pytest.param(
+        "def swap(cls):\n    return make(cls)[0]\n@swap\nclass X:\n    def __init__(self, a): ...",
+        "class decorator swap",
+    ),
+    pytest.param(
+        "class Meta(type):\n    def __call__(cls, *args, **kwargs): ...\nclass X(metaclass=Meta):\n    a = 1",
+        "metaclass with Meta.__call__",
+    ),
+    pytest.param("import meta\nclass X(metaclass=meta.Meta):\n    a = 1", "outside the target: metaclass meta.Meta"),
+    pytest.param("class X:\n    __init__ = make()", "X.__init__ made by a call"),
+    pytest.param(
+        "from dataclasses import dataclass\nfrom kit.other import Base\n@dataclass\nclass X(Base):\n    a: int",
+        "base: result of hidden",
+    ),
+    pytest.param("class X(X): ...", "base: class that derives from itself"),
+]
+
+
+@pytest.mark.parametrize(("source", "reason"), UNTOLD)
+def test_what_can_not_be_told_says_why(source: str, reason: str) -> None:
+    assert written(source, "X", other=OTHER) == reason
+
+
+def test_who_raises_and_who_keeps_silent() -> None:
+    source = """
+        from typing import TypedDict
+        from pydantic import BaseModel, ConfigDict
+        from pydantic.dataclasses import dataclass
+        class Plain: ...
+        class Keys(TypedDict): ...
+        class Drops(BaseModel): ...
+        class Refuses(BaseModel, extra="forbid"): ...
+        class Keeps(BaseModel):
+            model_config = ConfigDict(extra="allow")
+        @dataclass
+        class Data: ...
+        @dataclass(config=ConfigDict(extra="forbid"))
+        class Strict: ...
+    """
+    found = {
+        name: (callee.raises, callee.drops_keywords)
+        for name, callee in callees(source).items()
+        if isinstance(callee, Callee)
+    }
+    assert found == {
+        "Plain": ("TypeError", False),
+        "Keys": ("", False),
+        "Drops": ("ValidationError", True),
+        "Refuses": ("ValidationError", False),
+        "Keeps": ("ValidationError", False),
+        "Data": ("ValidationError", True),
+        "Strict": ("ValidationError", False),
+    }
+
+
+def test_symbol_and_place() -> None:
+    source = "from kit.other import Base\nclass Child(Base):\n    pass\n"
+    other = "\n\nclass Base:\n    def __init__(self, a): ...\n"
+    callee = callees(source, other=other)["Child"]
+    assert isinstance(callee, Callee)
+    assert callee.symbol == "kit.core.Child.__init__"
+    assert (callee.path, callee.line, callee.name) == ("kit/other.py", 4, "Base.__init__")
+
+
+# Any hierarchy of dataclasses.
+
+NAMES = ("a", "b", "c", "d", "e")
+VALUES = ("", " = 1", " = field(default=2)", " = field(default_factory=int)", " = field(kw_only=True)",
+          " = field(default=3, kw_only=False)", " = field(init=False, default=4)")  # fmt: skip
+ANNOTATIONS = ("int", "InitVar[int]", "ClassVar[int]", "'int'", "list[int]")
+fields = st.tuples(st.sampled_from(NAMES), st.sampled_from(ANNOTATIONS), st.sampled_from(VALUES)).map(
+    lambda parts: f"{parts[0]}: {parts[1]}{parts[2]}"
+)
+lines = st.lists(st.one_of(fields, fields, fields, st.sampled_from(("_: KW_ONLY", "a = 5", "b = 6"))), max_size=5)
+decorators = st.sampled_from(
+    ("", "@dataclass", "@dataclass", "@dataclass(kw_only=True)", "@dataclass(init=False)", "@dataclass(slots=True)")
+)
+bases = st.lists(st.sampled_from(("A", "B", "C")), max_size=2, unique=True)
+
+
+@st.composite
+def hierarchies(draw: st.DrawFn) -> str:
+    """The source of four classes, each of which may derive from those before it."""
+    parts = ["from dataclasses import KW_ONLY, InitVar, dataclass, field", "from typing import ClassVar"]
+    for index, name in enumerate("ABCD"):
+        parents = [base for base in draw(bases) if base in "ABCD"[:index]]
+        body = draw(lines) or ["pass"]
+        parts += [draw(decorators), f"class {name}({', '.join(parents)}):", *(f"    {line}" for line in body)]
+    return "\n".join(parts)
+
+
+@given(hierarchies())
+@settings(max_examples=150, deadline=None)
+def test_any_hierarchy_of_dataclasses(source: str) -> None:
+    module = ModuleType("any_hierarchy")
+    sys.modules["any_hierarchy"] = module
+    try:
+        exec(compile(source, "any_hierarchy", "exec", dont_inherit=True), module.__dict__)
+    except (TypeError, ValueError, AttributeError):
+        # Python refuses it: a field without a default after one that has one, bases in no order.
+        return
+    finally:
+        del sys.modules["any_hierarchy"]
+    for name, callee in callees(source).items():
+        assert shape(seen(callee)) == shape(signature_of(getattr(module, name))), name
