@@ -31,6 +31,7 @@ from driftcheck.usage.usages import (
     ImportUsage,
     ReferenceUsage,
     ReturnUsage,
+    StringUsage,
     Usage,
 )
 
@@ -158,6 +159,7 @@ class _Audit:
         program = Program(self.target, self.client, shared=self.files.shared)
         program.replaced_modules = self.files.replaced_modules
         judge = Judge(program)
+        judge.client_methods = self._client_methods()
         judged = list(self._judged(program, judge))
         if self._is_own_baseline():
             verdicts = {key_of(usage): verdict for usage, verdict in judged}
@@ -204,7 +206,20 @@ class _Audit:
             return None
         program = self.earlier = Program(self.baseline, self.client, shared=self.files.shared)
         program.replaced_modules = self.files.replaced_modules
-        return {key_of(usage): verdict for usage, verdict in self._judged(program, Judge(program))}
+        judge = Judge(program)
+        judge.client_methods = self._client_methods()
+        return {key_of(usage): verdict for usage, verdict in self._judged(program, judge)}
+
+    def _client_methods(self) -> set[str]:
+        """The names of the methods of the client's module-level classes."""
+        return {
+            function.name
+            for module in self.modules
+            for bindings in module.names.values()
+            for binding in bindings
+            if binding.class_ is not None
+            for function in binding.class_.methods()
+        }
 
     def _judged(self, program: Program, judge: Judge) -> Iterator[Judged]:
         """Every usage that concerns the target, with what one release says of it."""
@@ -257,9 +272,10 @@ class _Result:
 def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
     result = _Result()
     findings.failed_imports = {
-        (usage.location.path, usage.module)
+        (usage.location.path, module)
         for usage, verdict in judged
         if isinstance(usage, ImportUsage) and verdict.status == "broken"
+        for module in _with_parents(usage.module)
     }
     for usage, verdict in judged:
         if verdict.is_own:
@@ -289,7 +305,7 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
             result.findings += [found] if found is not None else []
         elif isinstance(usage, CallUsage):
             result.findings += findings.call(usage, verdict)
-        elif isinstance(usage, ReturnUsage | EnvironmentUsage | ReferenceUsage):
+        elif isinstance(usage, ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage):
             result.findings += findings.other(usage, verdict)
         if isinstance(usage, AttributeUsage | CallUsage | ImportUsage) and verdict.status == "fits":
             result.findings += findings.changed(usage, verdict)
@@ -299,11 +315,19 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
 
 
 # What is done with a result, and how a class is named, count with the call and the name themselves.
+def _with_parents(module: str) -> Iterator[str]:
+    """A module's dotted name, and those of the packages around it."""
+    while module:
+        yield module
+        module = module.rpartition(".")[0]
+
+
 _SORTS: dict[type[Usage], str] = {
     ImportUsage: "imports",
     AttributeUsage: "attributes",
     CallUsage: "calls",
     EnvironmentUsage: "strings",
+    StringUsage: "strings",
     ReturnUsage: "",
     ReferenceUsage: "",
 }

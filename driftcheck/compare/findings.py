@@ -26,6 +26,7 @@ from driftcheck.usage.usages import (
     ImportUsage,
     ReferenceUsage,
     ReturnUsage,
+    StringUsage,
     Usage,
 )
 
@@ -352,7 +353,7 @@ class Findings:
 
     # Results, variables, sorts of things
 
-    def other(self, usage: ReturnUsage | EnvironmentUsage | ReferenceUsage, verdict: Verdict) -> list[Finding]:
+    def other(self, usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a result, a variable or a class that was right for its use in the baseline and is not now."""
         earlier = self.earlier(usage)
         if earlier is None or earlier.status != "fits" or usage.is_typing_only:
@@ -365,7 +366,27 @@ class Findings:
         if isinstance(usage, EnvironmentUsage):
             message = f"{usage.name} is no variable of this release, which ignores it"
             return [self._plain(usage, Kind.UNKNOWN_ENVIRONMENT_VARIABLE, Severity.WARNING, verdict, message, None)]
+        if isinstance(usage, StringUsage):
+            return [self._string(usage, verdict)]
         return self._returned(usage, verdict)
+
+    def _string(self, usage: StringUsage, verdict: Verdict) -> Finding:
+        if usage.role == "method":
+            message = f"no worker has a method {usage.text}"
+            raises: str | None = f"AttributeError: no attribute '{usage.text}'"
+        else:
+            absent = verdict.absent
+            missing = f"{absent.owner}.{absent.name}" if absent is not None else usage.text
+            message = f"{usage.text} leads nowhere" + (f": {missing} is gone" if missing != usage.text else "")
+            owner, _, name = usage.text.replace(":", ".").rpartition(".")
+            home = self.relocation.home(owner, name)
+            message += f"; {home.name} is in {home.module}" if home is not None else ""
+            raises = "ImportError when it is resolved"
+        severity = Severity.NOTE if usage.role == "logger" else Severity.ERROR
+        if severity is Severity.NOTE:
+            raises = None
+        finding = self._plain(usage, Kind.UNRESOLVED_STRING, severity, verdict, message, raises)
+        return replace(finding, certainty=Certainty.LIKELY if severity is Severity.ERROR else Certainty.CERTAIN)
 
     def _returned(self, usage: ReturnUsage, verdict: Verdict) -> list[Finding]:
         name = verdict.callee.name if verdict.callee is not None else "call"
@@ -553,6 +574,8 @@ def key_of(usage: Usage) -> tuple[object, ...]:
         return ("import", place.path, place.line, place.column, usage.module, usage.name)
     if isinstance(usage, EnvironmentUsage):
         return ("variable", place.path, place.line, place.column, usage.name)
+    if isinstance(usage, StringUsage):
+        return ("string", place.path, place.line, place.column, usage.text)
     if isinstance(usage, ReturnUsage):
         return ("result", place.path, place.line, place.column, usage.use, usage.name)
     if isinstance(usage, AttributeUsage):

@@ -109,7 +109,7 @@ class Calls:
                 callee = Class(
                     callee.declaration, tuple(arguments.get(p, p.bound or Unknown("type variable")) for p in parameters)
                 )
-        return Instance(callee, exact=not callee.is_open)
+        return Instance(callee, exact=not callee.is_open and not classes.is_stand_in(callee.declaration))
 
     def _constructor_arguments(self, callee: Class, node: ast.Call, scope: Scope) -> dict[TypeVariable, Type]:
         own = self.program.self_type(callee.declaration)

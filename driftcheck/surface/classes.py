@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from driftcheck.surface.declarations import Binding, ClassDeclaration, Context, FunctionDeclaration
-from driftcheck.surface.libraries import has_member
+from driftcheck.surface.libraries import has_member, is_torch_module
 from driftcheck.surface.types import (
     Absent,
     Class,
@@ -51,6 +51,11 @@ _DYNAMIC_SELF = re.compile(
 )
 
 
+# A class method that puts members on its own class, as enumerations that can be extended have.
+_DYNAMIC_CLASS = re.compile(r"setattr\(\s*cls\s*,\s*[^\"'\s]")
+ADDS_MEMBERS = "adds members by computed names"
+
+
 @dataclass(eq=False, slots=True)
 class Store:
     """An assignment to an attribute of the receiver in one of its class's methods."""
@@ -79,6 +84,7 @@ class Classes:
         self._parameters: dict[ClassDeclaration, tuple[TypeVariable, ...]] = {}
         self._stores: dict[FunctionDeclaration, dict[str, list[Store]]] = {}
         self._roles: dict[FunctionDeclaration, Role] = {}
+        self._stand_ins: dict[ClassDeclaration, bool] = {}
         self._attributes: dict[tuple[Class, str, bool], Type] = {}
         self._looking: set[tuple[ClassDeclaration, str, bool]] = set()
         self._decorated: dict[ClassDeclaration, Type] = {}
@@ -234,6 +240,8 @@ class Classes:
             if opaque:
                 return f"class decorator {opaque}"
             text = "\n".join(declaration.module.lines[declaration.line - 1 : declaration.node.end_lineno])
+            if not on_instance and _DYNAMIC_CLASS.search(text):
+                return f"{declaration.name} {ADDS_MEMBERS}"
             if on_instance and _DYNAMIC_SELF.search(text):
                 return f"{declaration.name} stores attributes by computed names"
         return ""
@@ -277,6 +285,20 @@ class Classes:
     def is_open_name(self, class_: ClassDeclaration) -> bool:
         """True where the class is made by a function, so that several classes share its name."""
         return class_.outer is not None
+
+    def is_stand_in(self, class_: ClassDeclaration) -> bool:
+        """True where `__new__` may make an instance of a class other than the one that is called."""
+        found = self._stand_ins.get(class_)
+        if found is None:
+            makers = [
+                binding.function
+                for base in self.linearize(class_)
+                if isinstance(base, Class)
+                for binding in base.declaration.members.get("__new__", ())
+                if binding.function is not None
+            ]
+            found = self._stand_ins[class_] = any(_makes_another(maker) for maker in makers[:1])
+        return found
 
     def role(self, function: FunctionDeclaration) -> Role:
         """What kind of member a function in a class body is."""
@@ -345,7 +367,7 @@ class Classes:
             if known is None:
                 arguments = function.node.args
                 first = next(iter([*arguments.posonlyargs, *arguments.args]), None)
-                if first is None or not _mentions(function, f"{first.arg}.{name}"):
+                if first is None or not _mentions(function, f"{first.arg}.{name}", f'"{name}"', f"'{name}'"):
                     continue
                 known = self._stores[function] = _collect_stores(function, first.arg)
             yield from known.get(name, ())
@@ -422,7 +444,9 @@ class Classes:
         added = self._added(class_, name, receiver)
         if added is not None:
             return added
-        if hidden is not None:
+        if hidden is not None and not (hasattr(type, name) and not on_instance):
+            if on_instance and self.program.registers(name) and self._is_torch_module(class_):
+                return Instance(External("torch.nn.Parameter"))
             return hidden
         if not on_instance:
             if hasattr(type, name) or (name == "__members__" and self.is_enum(class_.declaration)):
@@ -440,6 +464,9 @@ class Classes:
         if reason:
             return Unknown(reason)
         return Absent(class_.declaration.symbol, name)
+
+    def _is_torch_module(self, class_: Class) -> bool:
+        return any(is_torch_module(path) for path in self.external_bases(class_.declaration))
 
     def _added(self, class_: Class, name: str, receiver: Instance | Class) -> Type | None:
         """A method that a decorator of the class, or of a base, sets on it."""
@@ -561,6 +588,8 @@ _MADE_BY_LIBRARIES = frozenset(
      "__attrs_attrs__", "__annotations__", "__slots__", "__weakref__", "__abstractmethods__", "__orig_bases__",
      "__parameters__", "__orig_class__", "__total__", "__required_keys__", "__optional_keys__", "__replace__")
 )  # fmt: skip
+# Methods of a torch module that store an attribute of the name given first.
+_REGISTERING = frozenset(("register_buffer", "register_parameter", "register_module", "add_module"))
 _ENUMS = frozenset(("enum.Enum", "enum.IntEnum", "enum.StrEnum", "enum.Flag", "enum.IntFlag"))
 
 
@@ -672,13 +701,24 @@ def _is_declared(member: Member) -> bool:
     return any(binding.annotation is not None or binding.function is not None for binding in member.bindings)
 
 
+def _makes_another(maker: FunctionDeclaration) -> bool:
+    """True for a `__new__` that hands something else than its own class to the `__new__` that makes the instance."""
+    arguments = maker.node.args
+    first = next((argument.arg for argument in [*arguments.posonlyargs, *arguments.args]), None)
+    for node in ast.walk(ast.Module(maker.body, [])):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "__new__":
+            if node.args and not (isinstance(node.args[0], ast.Name) and node.args[0].id == first):
+                return True
+    return False
+
+
 def _is_setter(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("setter", "deleter")
 
 
-def _mentions(function: FunctionDeclaration, needle: str) -> bool:
-    lines = function.module.lines
-    return any(needle in lines[index] for index in range(function.node.lineno, function.node.end_lineno or 0))
+def _mentions(function: FunctionDeclaration, *needles: str) -> bool:
+    lines = function.module.lines[function.node.lineno : function.node.end_lineno or 0]
+    return any(needle in line for line in lines for needle in needles)
 
 
 def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, list[Store]]:
@@ -727,6 +767,14 @@ def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, l
                 if isinstance(node.args[0], ast.Name) and node.args[0].id == receiver:
                     name = str(node.args[1].value)
                     add(name, Binding(name, node.lineno, node, no_contexts, node.args[2]))
+            elif isinstance(called, ast.Attribute) and called.attr in _REGISTERING and node.args:
+                if isinstance(called.value, ast.Name) and called.value.id == receiver:
+                    if isinstance(node.args[0], ast.Constant):
+                        name = str(node.args[0].value)
+                        value = node.args[1] if len(node.args) > 1 else None
+                        # What is registered as None waits for its value.
+                        value = None if isinstance(value, ast.Constant) else value
+                        add(name, Binding(name, node.lineno, node, no_contexts, value))
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             pending[:0] = ast.iter_child_nodes(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -69,7 +69,7 @@ class Constructors:
         if found is None:
             self._memo[declaration] = Unknown("cyclic definition")
             found = self._memo[declaration] = self._callee(declaration)
-        if isinstance(found, Unknown) or not class_.is_open:
+        if isinstance(found, Unknown) or not (class_.is_open or self.program.classes.is_stand_in(declaration)):
             return found
         return replace(found, is_declared=True)
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from driftcheck.surface.scopes import Scope
 
 _DEPTH = 60
+SELF = Unknown("Self")
 _TRANSFORMATIONS: dict[str, Transformed] = {
     "contextlib.contextmanager": "context manager",
     "contextlib.asynccontextmanager": "async context manager",
@@ -534,13 +535,7 @@ class Inference:
 
     def returned(self, function: Function) -> Type:
         """What calling a function gives, its type variables of the class put in."""
-        result = self._returned(function.declaration)
-        if isinstance(result, Unknown) and result.reason == "Self":
-            receiver = function.receiver
-            if isinstance(receiver, Class):
-                result = Instance(receiver)
-            elif receiver is not None:
-                result = receiver
+        result = _with_receiver(self._returned(function.declaration), function.receiver)
         if function.substitution:
             result = substitute(result, dict(function.substitution))
         if function.transformed.endswith("kernel"):
@@ -578,7 +573,7 @@ class Inference:
         types: list[Type] = []
         for node in own_nodes(declaration.body):
             if isinstance(node, ast.Return):
-                types.append(NONE if node.value is None else self.infer(node.value, scope))
+                types.append(NONE if node.value is None else _own_kind(declaration, node.value, scope, self))
                 if len(types) > 12:
                     return Unknown("many returns")
         if not types:
@@ -589,6 +584,31 @@ class Inference:
 
     def _coroutine(self, result: Type) -> Type:
         return Instance(External("typing.Coroutine"), (result,))
+
+
+def _own_kind(declaration: FunctionDeclaration, value: ast.expr, scope: Scope, inference: Inference) -> Type:
+    """What a method gives back; what it makes of its own class, or the receiver itself, is "Self"."""
+    found = inference.infer(value, scope)
+    if not isinstance(found, Instance) or not isinstance(found.class_, Class):
+        return found
+    if declaration.owner is None or found.class_.declaration is not declaration.owner:
+        return found
+    arguments = declaration.node.args
+    first = next((argument.arg for argument in [*arguments.posonlyargs, *arguments.args]), None)
+    is_receiver = isinstance(value, ast.Name) and value.id == first
+    return SELF if found.class_.is_open or (is_receiver and not found.exact) else found
+
+
+def _with_receiver(type_: Type, receiver: Type | None) -> Type:
+    """A type with "Self" replaced by what it is for a receiver."""
+    if receiver is None:
+        return type_
+    own = Instance(receiver) if isinstance(receiver, Class) else receiver
+    if isinstance(type_, Union):
+        return union([_with_receiver(member, receiver) for member in type_.members])
+    if isinstance(type_, Instance) and type_.class_ == External("typing.Coroutine"):
+        return replace(type_, arguments=tuple(_with_receiver(argument, receiver) for argument in type_.arguments))
+    return own if type_ == SELF else type_
 
 
 def own_nodes(body: list[ast.stmt]) -> Iterable[ast.AST]:

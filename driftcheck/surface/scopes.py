@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 from driftcheck.surface.declarations import (
@@ -236,7 +237,8 @@ class FunctionScope(_PlainScope):
             if role == "method":
                 return Instance(self_class)
             if role == "classmethod":
-                return self_class
+                # The class may be one that derives from this one.
+                return replace(self_class, is_open=True)
         annotated = self._annotated(node)
         if annotated is not None:
             return annotated

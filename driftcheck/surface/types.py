@@ -116,10 +116,14 @@ class Tuple:
 
 @dataclass(frozen=True, slots=True)
 class Dictionary:
-    """A dict whose string keys are known; `is_open` where it may hold others."""
+    """A dict whose string keys are known; `is_open` where it may hold others.
+
+    `is_forgotten` where keys that it held before may be gone.
+    """
 
     items: tuple[tuple[str, Type], ...]
     is_open: bool = False
+    is_forgotten: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,6 +118,19 @@ class EnvironmentUsage(Usage):
 
 
 @dataclass(eq=False, slots=True)
+class StringUsage(Usage):
+    """A string that may name something of the target.
+
+    `role` is "path" for a dotted path, "logger" for the name of a logger, "method" for the first argument of a call of
+    the method `caller`.
+    """
+
+    text: str
+    role: Literal["path", "logger", "method"]
+    caller: str = ""
+
+
+@dataclass(eq=False, slots=True)
 class ReferenceUsage(Usage):
     """A thing of the target named where only a class will do: as a base, in `isinstance`, in `except`."""
 
