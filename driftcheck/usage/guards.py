@@ -1,0 +1,71 @@
+"""What stands around usages and takes care of their failure: `try`, `suppress`, and statements that end the program."""
+
+from __future__ import annotations
+
+import ast
+
+from driftcheck.surface.declarations import caught_names
+from driftcheck.usage.usages import Guard
+
+_ENDINGS = frozenset(("exit", "abort", "_exit", "fail", "skip", "xfail"))
+
+
+def guard_of(node: ast.Try) -> Guard:
+    """What the handlers of a `try` catch, and what they then do."""
+    caught: set[str] = set()
+    reraises = falls_back = swallows = False
+    for handler in node.handlers:
+        caught.update(caught_names(handler.type))
+        last = handler.body[-1]
+        raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(ast.Module(handler.body, [])))
+        tries = any(does_something_else(statement) for statement in handler.body)
+        reraises = reraises or (raises and not tries) or isinstance(last, ast.Raise)
+        falls_back = falls_back or (tries and not isinstance(last, ast.Raise))
+        swallows = swallows or not (raises or tries)
+    return Guard(node.lineno, frozenset(caught), reraises, falls_back, swallows)
+
+
+def is_type_checking(test: ast.expr) -> bool:
+    """True for `TYPE_CHECKING`, under whatever module it stands."""
+    return (isinstance(test, ast.Name) and test.id == "TYPE_CHECKING") or (
+        isinstance(test, ast.Attribute) and test.attr == "TYPE_CHECKING"
+    )
+
+
+def suppressed_exceptions(node: ast.expr) -> set[str]:
+    """The exceptions that `contextlib.suppress(...)` or `pytest.raises(...)` takes care of."""
+    if not isinstance(node, ast.Call):
+        return set()
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    if name not in ("suppress", "raises", "assertRaises"):
+        return set()
+    return {name for argument in node.args for name in caught_names(argument)}
+
+
+def does_something_else(statement: ast.stmt) -> bool:
+    """True for what provides in a handler what the `try` could not: an import, a definition, a call's value."""
+    if isinstance(
+        statement, ast.Import | ast.ImportFrom | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Try
+    ):
+        return True
+    if isinstance(statement, ast.Assign | ast.AnnAssign):
+        value = statement.value
+        return value is not None and not isinstance(value, ast.Constant)
+    if isinstance(statement, ast.If):
+        return any(does_something_else(inner) for inner in [*statement.body, *statement.orelse])
+    if isinstance(statement, ast.Return):
+        return isinstance(statement.value, ast.Call | ast.Name | ast.Attribute | ast.Await)
+    if isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call | ast.Await):
+        call = statement.value.value if isinstance(statement.value, ast.Await) else statement.value
+        text = ast.unparse(call.func) if isinstance(call, ast.Call) else ""
+        return not any(word in text for word in ("log", "warn", "print", "debug", "info", "error", "exception"))
+    return False
+
+
+def ends_the_program(node: ast.expr) -> bool:
+    """True for `sys.exit()` and its like, which never return."""
+    if not isinstance(node, ast.Call):
+        return False
+    if isinstance(node.func, ast.Attribute) and node.func.attr in _ENDINGS:
+        return isinstance(node.func.value, ast.Name) and node.func.value.id in ("sys", "os", "pytest")
+    return isinstance(node.func, ast.Name) and node.func.id in ("exit", "quit")
