@@ -21,11 +21,20 @@ class Environment:
 
 
 @dataclass(frozen=True, slots=True)
+class Rpc:
+    """Methods that call a worker's method by its name, and the classes that answer, as dotted paths."""
+
+    methods: tuple[str, ...]
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """What is known of one target; a target without a folder has nothing peculiar."""
 
     name: str
     environment: Environment | None = None
+    rpc: Rpc | None = None
 
 
 def rules_folder() -> Path:
@@ -65,9 +74,11 @@ def _read(file: Path) -> Knowledge:
     table = _toml(file)
     try:
         environment = table.get("environment")
+        rpc = table.get("rpc")
         return Knowledge(
             table["name"],
             Environment(environment["module"], environment["prefix"]) if environment is not None else None,
+            Rpc(tuple(rpc["methods"]), tuple(rpc["classes"])) if rpc is not None else None,
         )
     except (KeyError, TypeError) as error:
         raise DriftcheckError(f"rules/{file.parent.name}/target.toml can't be used: {error}") from error
