@@ -11,8 +11,15 @@ import re
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
-from driftcheck.surface.declarations import Attempt, Binding, ClassDeclaration, Condition, Context, caught_names
-from driftcheck.surface.interpretation import Closure, Interpreter, ValueScope
+from driftcheck.surface.declarations import (
+    Attempt,
+    Binding,
+    ClassDeclaration,
+    Condition,
+    Context,
+    ModuleDeclaration,
+)
+from driftcheck.surface.interpretation import Closure, Interpreter, ValueScope, is_mutable
 from driftcheck.surface.outside_calls import OutsideCalls
 from driftcheck.surface.probes import TABLES, Probes
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
@@ -29,7 +36,6 @@ from driftcheck.surface.values import (
     is_type,
     item_of,
     items_of,
-    parse_version,
     truth_of,
 )
 
@@ -41,6 +47,7 @@ _ELEMENTS = 256
 _TEXT_VERSIONS = frozenset(("__version__", "version", "VERSION"))
 _TUPLE_VERSIONS = frozenset(("__version_tuple__", "version_tuple"))
 _KINDS_OF_PARAMETERS = re.compile(r"inspect\.(Parameter\.(\w+)|_ParameterKind\.(\w+)|_empty)$")
+_CHANGES = "append|extend|insert|remove|pop|clear|add|discard|update|sort|reverse|difference_update|intersection_update"
 # What the evaluation of values says where they don't go together.
 _MISFITS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
@@ -56,6 +63,7 @@ class Facts:
         self._depth = 0
         self._names: dict[tuple[object, str], Value | None] = {}
         self._members: dict[tuple[ClassDeclaration, str], Value | None] = {}
+        self._globals: dict[ModuleDeclaration, frozenset[str]] = {}
 
     def truth(self, test: ast.expr, scope: Scope, *, typing: bool = False) -> bool | None:
         """Whether a condition holds; None where no fact decides it. `typing` evaluates as a type checker would."""
@@ -140,7 +148,10 @@ class Facts:
         top, _, rest = module.partition(".")
         if not self.program.is_target(module) or rest not in ("", "version", "_version") or self.version is None:
             return None
-        if top != self.program.target.name.replace("-", "_") and self.program.target.name in self.program.target_index.top_level:
+        if (
+            top != self.program.target.name.replace("-", "_")
+            and self.program.target.name in self.program.target_index.top_level
+        ):
             return None
         if name == "__version__" or (rest and name in _TEXT_VERSIONS):
             return self.version
@@ -208,6 +219,8 @@ class Facts:
             possible.append(binding)
             if runs is True and in_order:
                 break
+        if not possible and self._is_lazy(bindings, home):
+            possible = [binding for binding in bindings if self.is_typing_only(binding.contexts)]
         values = {id(binding): self._bound(binding, home) for binding in possible}
         if len(possible) > 1:
             kept = self._after_attempts(possible, values, home)
@@ -221,9 +234,7 @@ class Facts:
         # What a module or class says of an ordinary flag need not be what it is by the time somebody asks.
         return None if in_order and isinstance(value.value, bool | None) else value
 
-    def _after_attempts(
-        self, possible: list[Binding], values: dict[int, Value | None], home: Scope
-    ) -> list[Binding]:
+    def _after_attempts(self, possible: list[Binding], values: dict[int, Value | None], home: Scope) -> list[Binding]:
         """The bindings that are left where a `try` binds a name in its body and in a handler."""
         dropped: set[int] = set()
         for binding in possible:
@@ -246,10 +257,22 @@ class Facts:
                 dropped.update(handlers)
         return [binding for binding in possible if id(binding) not in dropped]
 
+    def _is_lazy(self, bindings: list[Binding], home: Scope) -> bool:
+        """True where a module that replaces itself shows type checkers what its names will be."""
+        return (
+            home.function is None
+            and any(self.is_typing_only(binding.contexts) for binding in bindings)
+            and "sys.modules[__name__]" in home.module.text
+        )
+
     def _is_made_global(self, name: str, home: Scope) -> bool:
         """True where a function of the module assigns the name."""
-        text = home.module.text if any("global " in line for line in home.module.lines) else ""
-        return bool(text) and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", text, re.MULTILINE) is not None
+        found = self._globals.get(home.module)
+        if found is None:
+            lines = [line.split() for line in home.module.lines if "global " in line]
+            declared = [words[1:] for words in lines if words[0] == "global"]
+            found = self._globals[home.module] = frozenset(word.strip(",;") for words in declared for word in words)
+        return name in found
 
     def _rests_on_target(self, contexts: tuple[Context, ...], home: Scope) -> bool:
         """True where one of the branches is decided by the target, and not by a constant."""
@@ -260,9 +283,7 @@ class Facts:
                     test = test.operand
                 if not isinstance(test, ast.Constant) and not _names_type_checking(test):
                     return True
-            elif any(
-                self.program.is_target(base) for base in _imported_modules(context.statement, home, self.program)
-            ):
+            elif any(self.program.is_target(base) for base in _imported_modules(context.statement, home, self.program)):
                 return True
         return False
 
@@ -277,11 +298,18 @@ class Facts:
         if binding.value is None or binding.element:
             return None
         value = self.evaluate(binding.value, home)
+        if value is not None and is_mutable(binding.value) and self._is_changed(binding.name, home):
+            return None
         for index in binding.path:
             if value is None or index is None:
                 return None
             value = Value(item_of(value.value, index), value.is_fact)
         return value
+
+    def _is_changed(self, name: str, home: Scope) -> bool:
+        """True where a list or set of that name is changed after it was made."""
+        text = home.declaration.source if isinstance(home, FunctionScope) else home.module.text
+        return re.search(rf"\b{re.escape(name)}(\.({_CHANGES})\(|\[.*\]\s*[-+|]?=[^=])", text) is not None
 
     def _imported(self, node: ast.Import | ast.ImportFrom, name: str, home: Scope) -> Value | None:
         if isinstance(node, ast.Import):
@@ -315,7 +343,8 @@ class Facts:
                 has_version = self._version_named(base, alias.name) is not None
                 type_ = self.program.module_type(base) if has_version else self.program.imported_name(base, alias.name)
             if isinstance(type_, Absent):
-                return type_
+                # What the client itself lacks, a build may have put there.
+                return type_ if self.program.is_target(type_.owner or type_.name) else External(type_.name)
             if isinstance(type_, External) and not is_standard_library(type_.path):
                 return type_
             found[name] = self._imported(node, name, scope)
@@ -332,8 +361,9 @@ class Facts:
                 callee = self.program.inference.infer(inner.func, scope)
                 if callee == External("importlib.import_module") and inner.args:
                     name = self.evaluate(inner.args[0], scope)
-                    if name is not None and isinstance(self.program.module_type(str(name.value)), Absent):
-                        return ("ModuleNotFoundError",)
+                    if name is not None and self.program.is_target(str(name.value)):
+                        if isinstance(self.program.module_type(str(name.value)), Absent):
+                            return ("ModuleNotFoundError",)
             elif isinstance(inner, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
                 return ()
         return ()
@@ -399,7 +429,11 @@ class Facts:
             stores = list(classes.stores(declaration, name))
             if (own or stores) and not self.program.is_client(declaration.module.name):
                 return None
-            found += [(binding, classes_scope) for binding in own for classes_scope in (self.program.class_scope(declaration),)]
+            found += [
+                (binding, classes_scope)
+                for binding in own
+                for classes_scope in (self.program.class_scope(declaration),)
+            ]
             found += [(store.binding, self.program.function_scope(store.function)) for store in stores]
             if own and any(binding.function for binding in own):
                 break
@@ -423,7 +457,7 @@ class Facts:
             receiver = self.evaluate(node.func.value, scope)
             if receiver is not None and not is_type(receiver.value):
                 return self._method_call(receiver, node.func.attr, node, scope)
-        if isinstance(node.func, ast.Name | ast.Call):
+        if isinstance(scope, ValueScope) and isinstance(node.func, ast.Name | ast.Call):
             made = self.evaluate(node.func, scope)
             if made is not None and isinstance(made.value, Closure):
                 return self.interpreter.call_closure(made.value, node, scope)
@@ -685,4 +719,3 @@ _EVALUATORS: dict[type[ast.expr], Callable[[Facts, Any, Scope], Value | None]] =
     ast.SetComp: Facts._comprehension,
     ast.JoinedStr: Facts._text,
 }
-_ = (caught_names, parse_version)

@@ -27,6 +27,10 @@ _CALLS = 8
 _STEPS = 1500
 _ROUNDS = 64
 _LONGEST_HELPER = 90
+# Built-in functions that don't change what they are given.
+_READERS = frozenset(
+    ("len", "print", "str", "repr", "list", "tuple", "set", "frozenset", "sorted", "any", "all", "bool", "max", "min")
+)
 # A function whose text has none of these answers by something else than the target, unless a name in it stands for a fact.
 _HINTS = re.compile(
     r"version|hasattr|getattr|find_spec|find_loader|signature|argspec|co_varnames|fields|__dict__|import\b|distribution"
@@ -139,7 +143,7 @@ class _Frame:
 
     `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try` statements
     around; `is_uncertain` once an import of another library has been met, which may fail; `uses_fact` once a fact of the
-    target has decided which way to go.
+    target has decided which way to go. `mutable` are the names of lists and sets, which calls may change.
     """
 
     scope: ValueScope
@@ -147,6 +151,7 @@ class _Frame:
     attempts: int = 0
     is_uncertain: bool = False
     uses_fact: bool = False
+    mutable: set[str] = field(default_factory=set)
 
 
 class Interpreter:
@@ -223,9 +228,12 @@ class Interpreter:
         node = declaration.node
         if not self.program.is_client(declaration.module.name) or declaration.is_async:
             return False
-        if (node.end_lineno or node.lineno) - node.lineno > _LONGEST_HELPER or is_generator(declaration):
+        if (node.end_lineno or node.lineno) - node.lineno > _LONGEST_HELPER:
             return False
-        return _HINTS.search(declaration.source) is not None or self._names_fact(declaration)
+        source = declaration.source
+        if "yield" in source and is_generator(declaration):
+            return False
+        return _HINTS.search(source) is not None or self._names_fact(declaration)
 
     def _names_fact(self, declaration: FunctionDeclaration) -> bool:
         """True where a name in the body stands for a fact, or for a function that may tell one."""
@@ -355,15 +363,19 @@ class Interpreter:
 
     def _simple(self, node: ast.stmt, frame: _Frame) -> Exit:
         evaluate = self.facts.evaluate
+        if frame.mutable:
+            self._note_changes(node, frame)
         if isinstance(node, ast.Return):
             return Returned(self.facts.argument(node.value, frame.scope) if node.value is not None else Value(None))
         if isinstance(node, ast.Assign):
             value = self.facts.argument(node.value, frame.scope)
             for target in node.targets:
                 self._assign(target, value, frame)
+                self._note_container(target, node.value, frame)
         elif isinstance(node, ast.AnnAssign):
             if node.value is not None:
                 self._assign(node.target, self.facts.argument(node.value, frame.scope), frame)
+                self._note_container(node.target, node.value, frame)
         elif isinstance(node, ast.AugAssign):
             left, right = evaluate(_loaded(node.target), frame.scope), evaluate(node.value, frame.scope)
             self._assign(node.target, _calculated(node.op, left, right), frame)
@@ -394,6 +406,45 @@ class Interpreter:
                     except (TypeError, LookupError, ValueError):
                         item = None
                 self._assign(element.value if isinstance(element, ast.Starred) else element, item, frame)
+
+    def _note_container(self, target: ast.expr, value: ast.expr, frame: _Frame) -> None:
+        """Notes that a name holds a list or set."""
+        if not isinstance(target, ast.Name):
+            return
+        if isinstance(value, ast.Name) and value.id in frame.mutable:
+            # Two names for one list: what either shows is followed no further.
+            frame.scope.values[target.id] = frame.scope.values[value.id] = None
+        elif is_mutable(value):
+            frame.mutable.add(target.id)
+
+    def _note_changes(self, node: ast.stmt, frame: _Frame) -> None:
+        """Notes what the calls and stores of a statement do to lists and sets."""
+        values = frame.scope.values
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store | ast.Del):
+                if isinstance(inner.value, ast.Name) and inner.value.id in frame.mutable:
+                    values[inner.value.id] = None
+            if not isinstance(inner, ast.Call):
+                continue
+            called = inner.func
+            if isinstance(called, ast.Attribute) and isinstance(called.value, ast.Name):
+                name = called.value.id
+                if name in frame.mutable and called.attr not in ("copy", "count", "index"):
+                    values[name] = self._extended(values.get(name), called.attr, inner, frame)
+            elif not (isinstance(called, ast.Name) and called.id in _READERS):
+                for argument in inner.args:
+                    if isinstance(argument, ast.Name) and argument.id in frame.mutable:
+                        values[argument.id] = None
+
+    def _extended(self, value: Value | None, method: str, node: ast.Call, frame: _Frame) -> Value | None:
+        """A list or set after `append` or `add`; None after anything else."""
+        if value is None or method not in ("append", "add") or len(node.args) != 1:
+            return None
+        item = self.facts.argument(node.args[0], frame.scope)
+        if item is None:
+            return None
+        items = (*value.value, item.value) if method == "append" else frozenset((*value.value, item.value))
+        return Value(items, value.is_fact or item.is_fact)
 
     def _decided(self, test: ast.expr, frame: _Frame) -> bool | None:
         """Whether a test holds, for values that are known, facts or not."""
@@ -534,6 +585,13 @@ class Interpreter:
         frame.uses_fact = frame.uses_fact or bool(frame.attempts and any(v and v.is_fact for v in values.values()))
         frame.scope.values.update(values)
         return None
+
+
+def is_mutable(node: ast.expr | None) -> bool:
+    """True for an expression that makes a list or set."""
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+        return node.func.id in ("list", "set", "sorted")
+    return isinstance(node, ast.List | ast.Set | ast.ListComp | ast.SetComp)
 
 
 def _parameter_names(declaration: FunctionDeclaration) -> list[str]:

@@ -26,6 +26,7 @@ from driftcheck.surface.values import (
     Distribution,
     Named,
     Names,
+    Providers,
     Value,
     bounded,
     is_type,
@@ -74,6 +75,8 @@ class OutsideCalls:
             "importlib.metadata.distribution": self._distribution,
             "importlib_metadata.distribution": self._distribution,
             "pkg_resources.get_distribution": self._distribution,
+            "importlib.metadata.packages_distributions": self._providers,
+            "importlib_metadata.packages_distributions": self._providers,
             "importlib.util.find_spec": self._find_spec,
             "importlib.find_loader": self._find_spec,
             "pkgutil.find_loader": self._find_spec,
@@ -95,6 +98,11 @@ class OutsideCalls:
             "builtins.hasattr": self._hasattr,
             "builtins.getattr": self._getattr,
             "builtins.issubclass": self._issubclass,
+            "builtins.isinstance": self._isinstance,
+            "inspect.isclass": partial(self._is_kind, Class),
+            "inspect.isfunction": partial(self._is_kind, Function),
+            "inspect.isroutine": partial(self._is_kind, Function),
+            "inspect.ismodule": partial(self._is_kind, Module),
             "builtins.callable": self._callable,
             "builtins.int": self._plain(int),
             "builtins.str": self._plain(str),
@@ -149,6 +157,10 @@ class OutsideCalls:
         if version is None or not self._names_target(node, scope):
             return None
         return Value(Distribution(version.value), is_fact=True)
+
+    def _providers(self, node: ast.Call, scope: Scope) -> Value | None:
+        packages = frozenset(self.program.target_index.top_level)
+        return Value(Providers(packages, self.program.target.name), is_fact=True)
 
     def _names_target(self, node: ast.Call, scope: Scope) -> bool:
         first = self._first(node, scope)
@@ -225,6 +237,18 @@ class OutsideCalls:
         is_fact = self.facts.is_of_target(one) and self.facts.is_of_target(other)
         return None if found is None else Value(found, is_fact)
 
+    def _isinstance(self, node: ast.Call, scope: Scope) -> Value | None:
+        """`isinstance(X, type)` asks whether the target's X is still a class."""
+        if len(node.args) != 2 or self.program.inference.infer(node.args[1], scope) != External("builtins.type"):
+            return None
+        return self._is_kind(Class, node, scope)
+
+    def _is_kind(self, kind: type[Type], node: ast.Call, scope: Scope) -> Value | None:
+        value = self.facts.evaluate(node.args[0], scope)
+        if value is None or not isinstance(value.value, Class | Function | Module | None):
+            return None
+        return Value(isinstance(value.value, kind), value.is_fact)
+
     def _callable(self, node: ast.Call, scope: Scope) -> Value | None:
         value = self.facts.argument(node.args[0], scope)
         if value is None or not (value.value is None or isinstance(value.value, Class | Function)):
@@ -271,15 +295,20 @@ class OutsideCalls:
         every = {name for names in found for name in (*names.sure, *names.possible)}
         return Names(sure, frozenset(every) - set(sure), any(names.is_open for names in found))
 
-    def parameters(self, type_: Type) -> Names | None:
-        """The parameters that `inspect.signature` shows of a function, method or class."""
+    @property
+    def signatures(self) -> Signatures:
+        """The signatures of the program, read when somebody first asks for one."""
         if self._signatures is None:
             from driftcheck.surface.signatures import Signatures
 
             self._signatures = Signatures(self.program)
+        return self._signatures
+
+    def parameters(self, type_: Type) -> Names | None:
+        """The parameters that `inspect.signature` shows of a function, method or class."""
         if not isinstance(type_, Function | Class):
             return None
-        callee = self._signatures.callee(type_)
+        callee = self.signatures.callee(type_)
         signature = getattr(callee, "stated", None) or getattr(callee, "signature", None)
         if signature is None:
             return None
@@ -291,12 +320,8 @@ class OutsideCalls:
         class_ = type_.class_ if isinstance(type_, Instance) else type_
         if not isinstance(class_, Class):
             return None
-        if self._signatures is None:
-            self.parameters(class_)
-        assert self._signatures is not None
-        constructors = self._signatures.constructors
+        constructors = self.signatures.constructors
         fields = constructors.fields
-        transformation = None
         for base in self.program.classes.linearize(class_.declaration):
             if isinstance(base, Class):
                 transformation = constructors.decorators.dataclass_transformation(base.declaration)
@@ -349,7 +374,12 @@ class OutsideCalls:
     def _plain(self, make: Callable[[Any], Any]) -> Callable[[ast.Call, Scope], Value | None]:
         def answer(node: ast.Call, scope: Scope) -> Value | None:
             first = self._first(node, scope)
-            if first is None or is_type(first.value) or isinstance(first.value, Names | Described) or len(node.args) > 1:
+            if (
+                first is None
+                or is_type(first.value)
+                or isinstance(first.value, Names | Described)
+                or len(node.args) > 1
+            ):
                 return None
             return Value(bounded(make(first.value)), first.is_fact, first.is_assumed)
 

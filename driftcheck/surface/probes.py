@@ -43,12 +43,13 @@ class Probes:
 
     def has_attribute(self, owner: Type, name: str) -> bool | None:
         """Whether `hasattr(owner, name)` holds; None where that can't be told or the target has no part in it."""
-        answers = {self._has_attribute(member, name) for member in members_of(owner)}
+        members = members_of(owner)
+        answers = {self._has_attribute(member, name) for member in members if member != NONE}
+        if NONE in members and answers:
+            answers.add(hasattr(None, name))
         return answers.pop() if len(answers) == 1 else None
 
     def _has_attribute(self, owner: Type, name: str) -> bool | None:
-        if owner == NONE:
-            return hasattr(None, name)
         if not self.facts.is_of_target(owner):
             return None
         if isinstance(owner, Module):

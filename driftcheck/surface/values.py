@@ -85,6 +85,20 @@ class Distribution:
     version: str
 
 
+@dataclass(frozen=True, slots=True)
+class Providers:
+    """What `importlib.metadata.packages_distributions` gives: which distribution brings the target's packages."""
+
+    packages: frozenset[str]
+    distribution: str
+
+    def of(self, package: object) -> tuple[str, ...]:
+        """The distributions that bring a package; raises ValueError for one that is not the target's."""
+        if package not in self.packages:
+            raise ValueError("not the target's")
+        return (self.distribution,)
+
+
 def parse_version(text: str) -> Any:
     """A version that compares as pip does; raises ValueError."""
     from packaging.version import Version
@@ -160,11 +174,8 @@ def _is_same(left: Any, right: Any) -> bool | None:
     singletons = (None, True, False)
     if any(left is single or right is single for single in singletons):
         return left is right
-    if isinstance(left, Instance) or isinstance(right, Instance):
-        return None
-    if is_type(left) and is_type(right):
-        return bool(left == right)
-    return True if left is right else None
+    # Whether two names stand for one function or class can change at run time: that is what monkey-patching is.
+    return None if is_type(left) or is_type(right) or left is not right else True
 
 
 def _is_in(item: Any, container: Any) -> bool | None:
@@ -249,6 +260,8 @@ def call_method(value: Any, name: str, arguments: list[Any], keywords: dict[str,
     if isinstance(value, str) and name in _TEXT_METHODS:
         found = getattr(value, name)(*arguments, **keywords)
         return bounded(tuple(found) if isinstance(found, list) else found)
+    if isinstance(value, Providers) and name == "get":
+        return value.of(arguments[0])
     if isinstance(value, Names) and name in _NAMES_METHODS:
         return _call_names_method(value, name, arguments)
     if name == "issubset" and isinstance(value, frozenset) and len(arguments) == 1:
@@ -308,6 +321,8 @@ def item_of(value: Any, index: Any) -> Any:
         raise TypeError("names that are not all known")
     if isinstance(value, str | tuple):
         return value[index]
+    if isinstance(value, Providers):
+        return value.of(index)
     if isinstance(value, re.Match):
         return value.group(index)
     raise TypeError("not subscriptable")
