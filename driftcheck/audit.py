@@ -37,6 +37,7 @@ from driftcheck.usage.usages import (
 
 DEFAULT_TARGET = "vllm"
 _MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\(\s*)\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
+_MODULES_PUT_SOMEWHERE = re.compile(r"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
 Lines = dict[str, list[str]]
 
 
@@ -150,6 +151,7 @@ class _Audit:
         self.skipped: list[Skipped] = []
         self.earlier: Program | None = None
         self.extensions: set[tuple[str, str]] = set()
+        self.named: set[str] = set()
         self.stores: set[tuple[str, str]] = set()
         self.modules = self.files.modules(self.skipped)
 
@@ -167,6 +169,8 @@ class _Audit:
             judged = _asked(judged, runtime, notices)
         questions = Findings(judge, verdicts, Relocation(program, self.earlier))
         questions.extensions = self.extensions
+        questions.named = self.named
+        questions.puts_modules_in_place = self.files.puts_modules_in_place
         questions.stores = self.stores
         result = _found(judged, questions)
         findings = sorted(
@@ -232,6 +236,8 @@ class _Audit:
                     self.stores.update(judge.stored(usage))
                 elif isinstance(usage, CallUsage):
                     self.extensions.update(judge.extended_by(usage))
+                elif isinstance(usage, StringUsage) and usage.role == "path":
+                    self.named.add(judge.strings.definition(usage.text))
                 verdict = judge.verdict(usage)
                 if verdict is not None:
                     yield usage, verdict
@@ -291,7 +297,7 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
             if sort:
                 result.leave(usage, sort, verdict.reason)
             continue
-        if isinstance(usage, CallUsage) and findings.is_replaced(verdict):
+        if isinstance(usage, CallUsage) and findings.is_replaced(usage, verdict):
             result.leave(usage, sort, "replaced by the client")
             continue
         if isinstance(usage, AttributeUsage) and verdict.status == "broken":
@@ -301,6 +307,9 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
                 continue
             result.findings += [answer] if answer is not None else []
         elif isinstance(usage, ImportUsage) and verdict.status == "broken":
+            if findings.is_put_in_place(usage):
+                result.leave(usage, sort, "module that the client may put in place")
+                continue
             found = findings.imported(usage, verdict)
             result.findings += [found] if found is not None else []
         elif isinstance(usage, CallUsage):
@@ -314,7 +323,6 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
     return result
 
 
-# What is done with a result, and how a class is named, count with the call and the name themselves.
 def _with_parents(module: str) -> Iterator[str]:
     """A module's dotted name, and those of the packages around it."""
     while module:
@@ -322,6 +330,7 @@ def _with_parents(module: str) -> Iterator[str]:
         module = module.rpartition(".")[0]
 
 
+# What is done with a result, and how a class is named, count with the call and the name themselves.
 _SORTS: dict[type[Usage], str] = {
     ImportUsage: "imports",
     AttributeUsage: "attributes",
@@ -343,6 +352,7 @@ class ClientFiles:
         self.shared: dict[str, ModuleDeclaration] = {}
         self.lines: Lines = {}
         self.replaced_modules: set[str] = set()
+        self.puts_modules_in_place = False
         self.count = len(self.index.sources)
 
     def modules(self, skipped: list[Skipped]) -> list[ModuleDeclaration]:
@@ -374,6 +384,8 @@ class ClientFiles:
                 continue
             self.shared[name] = module
             self.replaced_modules.update(match.group(1) for match in _MODULES_PUT_IN_PLACE.finditer(module.text))
+            if _MODULES_PUT_SOMEWHERE.search(module.text):
+                self.puts_modules_in_place = True
             self.lines[path] = module.lines
             chosen.append(module)
         return chosen

@@ -15,6 +15,7 @@ from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.sentinel import sentinel_none
 from driftcheck.compare.shift import positional_shift, swallowed_keyword
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, ParameterKind, Severity, Signature
+from driftcheck.surface.classes import STORES_BY_NAME
 from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS
 from driftcheck.surface.signatures import Callee
 from driftcheck.surface.types import Absent, Class, Function, Instance, Module, Super, Type, TypeVariable, members_of
@@ -55,6 +56,9 @@ class Findings:
         self.failed_imports: set[tuple[str, str]] = set()
         # What the client itself puts on the target's classes and modules: (owner, name).
         self.extensions: set[tuple[str, str]] = set()
+        # What it names in strings, by canonical dotted path, and whether it puts modules under computed names in place.
+        self.named: set[str] = set()
+        self.puts_modules_in_place = False
         # What it stores on instances: (class, name).
         self.stores: set[tuple[str, str]] = set()
 
@@ -177,11 +181,15 @@ class Findings:
         receiver = next(member for member in members_of(usage.receiver) if self.judge.concerns(member))
         is_module = isinstance(receiver, Module)
         severity, certainty = Severity.ERROR, Certainty.CERTAIN
+        if not drift and not is_module and self._is_class_replaced(absent.owner):
+            return "class that the client replaces"
         if not drift and not is_module and not verdict.is_certain:
             doubt = self._doubt(receiver, usage.name)
             if doubt:
                 return doubt
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
+        elif verdict.reason.endswith(STORES_BY_NAME):
+            certainty = Certainty.LIKELY
         if usage.is_type_ignored and not is_module:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         guard = _guard(usage.guards, ATTRIBUTE_ERRORS)
@@ -261,10 +269,27 @@ class Findings:
             return False
         return self.program.is_target(earlier.symbol) and (verdict.absent.owner, verdict.absent.name) not in self.stores
 
-    def is_replaced(self, verdict: Verdict) -> bool:
-        """True where the client puts something of its own in the place of what a call calls."""
-        owner, _, name = verdict.symbol.removesuffix(".__init__").rpartition(".")
+    def is_replaced(self, usage: CallUsage, verdict: Verdict) -> bool:
+        """True where the client puts something of its own in the place of what a call calls, or may do so.
+
+        That it may, since it replaces the class or names the callable in a string, counts for what never fitted.
+        """
+        symbol = verdict.symbol.removesuffix(".__init__")
+        owner, _, name = symbol.rpartition(".")
+        if (owner, name) in self.extensions:
+            return True
+        if verdict.status != "broken" or self._drift(usage):
+            return False
+        return symbol in self.named or verdict.symbol in self.named or self._is_class_replaced(owner)
+
+    def _is_class_replaced(self, symbol: str) -> bool:
+        """True where the client puts something of its own in the place of a class of the target."""
+        owner, _, name = symbol.rpartition(".")
         return (owner, name) in self.extensions
+
+    def is_put_in_place(self, usage: ImportUsage) -> bool:
+        """True where the client names the missing module in a string and puts modules under computed names in place."""
+        return self.puts_modules_in_place and usage.module in self.named and not self._drift(usage)
 
     def call(self, usage: CallUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a call that does not bind, or that binds to something else than in the baseline."""

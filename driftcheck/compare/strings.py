@@ -7,7 +7,7 @@ from typing import Literal
 
 from driftcheck.knowledge import Rpc
 from driftcheck.surface.program import Program
-from driftcheck.surface.types import Absent, Class, Module, Type, Unknown, members_of
+from driftcheck.surface.types import Absent, Class, Function, Module, Type, Unknown, members_of
 
 Answer = Literal["fits", "broken", "unresolved"]
 _PATH = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?::[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)?")
@@ -41,6 +41,17 @@ class Strings:
             if any(isinstance(member, Unknown) for member in members_of(found)):
                 return ("fits", None) if name == parts[-1] else ("unresolved", None)
         return "fits", None
+
+    def definition(self, text: str) -> str:
+        """The canonical dotted path of the function or class that a path leads to, else the path itself."""
+        parts = text.replace(":", ".").split(".")
+        split = len(parts)
+        while split > 1 and not self.program.has_module(".".join(parts[:split])):
+            split -= 1
+        found: Type = Module(".".join(parts[:split]))
+        for name in parts[split:]:
+            found = self.program.inference.attribute(found, name)
+        return found.declaration.symbol if isinstance(found, Class | Function) else ".".join(parts)
 
     def is_rpc(self, method: str) -> bool:
         """True for a method whose first argument names a method of a worker."""
