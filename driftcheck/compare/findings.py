@@ -61,6 +61,8 @@ class Findings:
         self.puts_modules_in_place = False
         # What it stores on instances: (class, name).
         self.stores: set[tuple[str, str]] = set()
+        # The environment variables that the client itself reads.
+        self.variables_read: set[str] = set()
 
     def earlier(self, usage: Usage) -> Verdict | None:
         """What the baseline says of the same usage."""
@@ -381,8 +383,10 @@ class Findings:
     def other(self, usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a result, a variable or a class that was right for its use in the baseline and is not now."""
         earlier = self.earlier(usage)
-        if earlier is None or earlier.status != "fits" or usage.is_typing_only:
+        if usage.is_typing_only:
             return []
+        if earlier is None or earlier.status != "fits":
+            return self._lasting(usage, verdict, earlier)
         if isinstance(usage, ReferenceUsage):
             change = reference_change(earlier.form, verdict.form, usage.role)
             return [self._changed(usage, verdict, change)] if change is not None else []
@@ -394,6 +398,24 @@ class Findings:
         if isinstance(usage, StringUsage):
             return [self._string(usage, verdict)]
         return self._returned(usage, verdict)
+
+    def _lasting(
+        self, usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage, verdict: Verdict, earlier: Verdict | None
+    ) -> list[Finding]:
+        """The findings that stand whatever the baseline says: strings that lead nowhere, variables that are only set."""
+        if verdict.status != "broken":
+            return []
+        drift = False if earlier is not None and earlier.status == "broken" else None
+        if isinstance(usage, EnvironmentUsage) and usage.is_set and usage.name not in self.variables_read:
+            message = f"{usage.name} is no variable of this release, and nothing here reads it"
+            finding = self._plain(usage, Kind.UNKNOWN_ENVIRONMENT_VARIABLE, Severity.NOTE, verdict, message, None)
+            return [replace(finding, drift=drift, certainty=Certainty.POSSIBLE)]
+        if isinstance(usage, StringUsage) and usage.role == "path" and verdict.absent is not None:
+            owner = verdict.absent.owner
+            if owner.count(".") and self.program.has_module(owner):
+                finding = self._string(usage, verdict)
+                return [replace(finding, severity=Severity.WARNING, drift=drift, certainty=Certainty.POSSIBLE)]
+        return []
 
     def _string(self, usage: StringUsage, verdict: Verdict) -> Finding:
         if usage.role == "method":

@@ -15,7 +15,7 @@ from driftcheck.compare.returns import Returns
 from driftcheck.compare.strings import Strings, is_path
 from driftcheck.knowledge import attributes_of_libraries, knowledge_of
 from driftcheck.model import Argument, Arguments, ParameterKind
-from driftcheck.surface.classes import ADDS_MEMBERS
+from driftcheck.surface.classes import ADDS_MEMBERS, STORES_BY_NAME
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.libraries import OUTSIDE
 from driftcheck.surface.program import Program
@@ -243,7 +243,7 @@ class Judge:
 
         If the target's own class had it in the baseline, that base did not, and does not now.
         """
-        if len(concerned) != 1 or not unknown.reason.endswith(("is outside the target", ADDS_MEMBERS)):
+        if len(concerned) != 1 or not unknown.reason.endswith(("is outside the target", ADDS_MEMBERS, STORES_BY_NAME)):
             return None
         receiver = concerned[0]
         class_ = receiver.class_ if isinstance(receiver, Instance) else receiver
@@ -496,4 +496,4 @@ def _is_certain(receiver: Type) -> bool:
 def _is_harmless(unknown: Unknown) -> bool:
     """True for what is there though its type is not known: slots, names of `object`, declared values."""
     doubtful = ("base", "module __getattr__", "star import", "metaclass", "class decorator")
-    return not unknown.reason.startswith(doubtful) and not unknown.reason.endswith(ADDS_MEMBERS)
+    return not unknown.reason.startswith(doubtful) and not unknown.reason.endswith((ADDS_MEMBERS, STORES_BY_NAME))

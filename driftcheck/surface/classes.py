@@ -46,9 +46,14 @@ _WELL_KNOWN = frozenset(("torch", "pydantic", "msgspec", "transformers", "pydant
 _PROPERTIES = frozenset(
     ("property", "cached_property", "abstractproperty", "cachedproperty", "lazy_property", "getter")
 )
+# What puts names on the receiver that only the run knows; to read its `__dict__` adds nothing to it.
 _DYNAMIC_SELF = re.compile(
-    r"setattr\(\s*(self|cls)\b|\b(self|cls)\.__dict__|vars\(\s*self\s*\)|object\.__setattr__\(\s*self\s*,\s*[^\"'\s]"
+    r"setattr\(\s*(self|cls)\s*,\s*[^\"'\s]|object\.__setattr__\(\s*self\s*,\s*[^\"'\s]"
+    r"|(\b(self|cls)\.__dict__|\bvars\(\s*self\s*\))\s*(\.(update|setdefault|__setitem__)\b|\[[^\]]*\]\s*=[^=]|\|?=[^=])"
+    r"|=\s*(\b(self|cls)\.__dict__|\bvars\(\s*self\s*\))\s*$",
+    re.MULTILINE,
 )
+STORES_BY_NAME = "stores attributes by computed names"
 
 
 # A class method that puts members on its own class, as enumerations that can be extended have.
@@ -243,7 +248,7 @@ class Classes:
             if not on_instance and _DYNAMIC_CLASS.search(text):
                 return f"{declaration.name} {ADDS_MEMBERS}"
             if on_instance and _DYNAMIC_SELF.search(text):
-                return f"{declaration.name} stores attributes by computed names"
+                return f"{declaration.name} {STORES_BY_NAME}"
         return ""
 
     def defines(self, class_: ClassDeclaration, name: str) -> bool:
