@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from driftcheck.surface.annotations import Annotations
 from driftcheck.surface.class_decorators import ClassDecorators
 from driftcheck.surface.classes import Classes
+from driftcheck.surface.conditional_definitions import ConditionalDefinitions
 from driftcheck.surface.declarations import (
     Attempt,
     Binding,
@@ -92,6 +93,7 @@ class Program:
         self._function_scopes: dict[FunctionDeclaration, FunctionScope] = {}
         self._getattrs: dict[str, ModuleGetattr | None] = {}
         self.facts = Facts(self)
+        self.conditional = ConditionalDefinitions(self)
         self.classes = Classes(self)
         self.annotations = Annotations(self)
         self.inference = Inference(self)
@@ -261,6 +263,11 @@ class Program:
             return Unknown("name that is written into globals()")
         if _GENERATED.search(module.name):
             return Unknown("compiled or generated module")
+        if typing_only and not typing and "sys.modules[__name__]" in module.text:
+            # A module that replaces itself by a lazy one shows type checkers what its names will be.
+            found = self.lookup(module, name, typing=True)
+            if not is_unknown(found):
+                return found
         if _DYNAMIC_MODULE.search(module.text):
             return Unknown("module that fills its own namespace, through globals() or the like")
         if "global " in module.text and re.search(rf"^\s+global\b.*\b{re.escape(name)}\b", module.text, re.MULTILINE):

@@ -89,7 +89,8 @@ class Collector(Expressions):
             self._annotation(node.returns)
         function = self._declared(node)
         if isinstance(function, FunctionDeclaration):
-            self._pending.append((function, (*self.names, node.name)))
+            if not self.program.conditional.is_left_out(function):
+                self._pending.append((function, (*self.names, node.name)))
             if self._scope.function is not None:
                 self._scope.assign(node.name, self.program.inference.decorated(function, self._scope.outer))
 
@@ -128,7 +129,7 @@ class Collector(Expressions):
         for keyword in node.keywords:
             self._visit(keyword.value)
         class_ = self._declared(node)
-        if not isinstance(class_, ClassDeclaration):
+        if not isinstance(class_, ClassDeclaration) or self.program.conditional.is_left_out(class_):
             return
         if self._scope.function is not None:
             self._scope.assign(node.name, self.program.classes.decorated(class_, self._scope.outer))
@@ -415,11 +416,14 @@ class Collector(Expressions):
     def _leave(self, node: ast.stmt) -> bool:
         return False
 
-    def _assert(self, node: ast.Assert) -> None:
+    def _assert(self, node: ast.Assert) -> bool:
         self._visit(node.test)
         if node.msg is not None:
             self._visit(node.msg)
+        if self.program.facts.truth(node.test, self._scope) is False:
+            return False
         self._scope.narrow(node.test, True)
+        return True
 
     def _delete(self, node: ast.Delete) -> None:
         for target in node.targets:
