@@ -283,6 +283,7 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
         if isinstance(usage, ImportUsage) and verdict.status == "broken"
         for module in _with_parents(usage.module)
     }
+    findings.variables_read = {u.name for u, _ in judged if isinstance(u, EnvironmentUsage) and not u.is_set}
     for usage, verdict in judged:
         if verdict.is_own:
             continue
