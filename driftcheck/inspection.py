@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from driftcheck.errors import DriftcheckError
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from driftcheck.origins.settings import Settings
     from driftcheck.surface.agreement import Agreement
     from driftcheck.surface.description import Description
+    from driftcheck.surface.runtime import RuntimeModule
     from driftcheck.tree import SourceTree
 
 _WIDTH = 100
@@ -177,9 +179,21 @@ def _comparison(
             cache_folder=settings.cache,
             cache_key=tree.record_digest,
         )
-    failed = sum(1 for module in surface.modules.values() if module.failure is not None)
-    agreement = hold(program, surface.modules.values())
+    modules = list(surface.modules.values())
+    if symbol is not None and symbol not in names and len(modules) == 1 and modules[0].failure is None:
+        modules = [_part(modules[0], symbol, tree)]
+    failed = sum(1 for module in modules if module.failure is not None)
+    agreement = hold(program, modules)
     yield from comparison_lines(agreement, _title(tree), failed)
+
+
+def _part(module: RuntimeModule, symbol: str, tree: InstalledTree) -> RuntimeModule:
+    """The symbol of a module, with its members, and nothing else."""
+    name = symbol.removeprefix(f"{module.name}.")
+    kept = tuple(found for found in module.symbols if f"{found.name}.".startswith(f"{name}."))
+    if not kept:
+        raise DriftcheckError(f"{_title(tree)} defines no {name} in {module.name}")
+    return replace(module, symbols=kept)
 
 
 def _modules(sources: dict[str, str], symbol: str | None, tree: InstalledTree) -> list[str]:
@@ -193,6 +207,10 @@ def _modules(sources: dict[str, str], symbol: str | None, tree: InstalledTree) -
     return inside or holders[-1:]
 
 
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def _is_importable(name: str) -> bool:
     return all(part.isidentifier() for part in name.split("."))
 
@@ -201,9 +219,9 @@ def comparison_lines(agreement: Agreement, title: str, failed: int = 0) -> Itera
     """What the comparison found: figures, causes with counts, then every difference."""
     differing = [difference for difference in agreement.differences if difference.static is not None]
     left_open = len(agreement.differences) - len(differing)
-    yield f"{title}: {agreement.compared} public callables in {agreement.modules} modules"
+    yield f"{title}: {_count(agreement.compared, 'public callable')} in {_count(agreement.modules, 'module')}"
     if failed:
-        yield f"{failed} modules can't be imported here"
+        yield f"{_count(failed, 'module')} can't be imported here"
     yield f"{agreement.equal} agree ({agreement.share:.2%}), {len(differing)} differ, {left_open} are left open"
     for cause, count in agreement.causes():
         yield f"{count:6}  {cause}"
