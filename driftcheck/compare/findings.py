@@ -16,7 +16,7 @@ from driftcheck.compare.sentinel import sentinel_none
 from driftcheck.compare.shift import positional_shift, swallowed_keyword
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, ParameterKind, Severity, Signature
 from driftcheck.surface.classes import STORES_BY_NAME
-from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS
+from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS, NAME_ERRORS
 from driftcheck.surface.signatures import Callee
 from driftcheck.surface.types import Absent, Class, Function, Instance, Module, Super, Type, TypeVariable, members_of
 from driftcheck.usage.usages import (
@@ -86,7 +86,7 @@ class Findings:
             return None
         if usage.is_starred:
             return self._starred(usage, verdict, absent)
-        guard = _guard(usage.guards, IMPORT_ERRORS)
+        guard = _guard(usage.guards, IMPORT_ERRORS if absent.is_module else NAME_ERRORS)
         drift = self._drift(usage)
         severity, certainty = Severity.ERROR, Certainty.CERTAIN
         kind = Kind.UNRESOLVED_SYMBOL

@@ -143,6 +143,10 @@ class Facts:
             return Value(type_, self.is_of_target(type_))
         return None
 
+    def names_version(self, module: str, name: str) -> bool:
+        """True where a name of a module of the target is the target's version, whatever file it is written to."""
+        return self._version_named(module, name) is not None
+
     def _version_named(self, module: str, name: str) -> Value | None:
         """What a name of the target's version is, where the module holds it."""
         top, _, rest = module.partition(".")
@@ -340,7 +344,7 @@ class Facts:
             else:
                 name = alias.asname or alias.name
                 base = self.program.import_base(scope.module, node)
-                has_version = self._version_named(base, alias.name) is not None
+                has_version = self.names_version(base, alias.name)
                 type_ = self.program.module_type(base) if has_version else self.program.imported_name(base, alias.name)
             if isinstance(type_, Absent):
                 # What the client itself lacks, a build may have put there.

@@ -54,8 +54,10 @@ _MODULE_ATTRIBUTES = frozenset(
     ("__name__", "__file__", "__doc__", "__dict__", "__path__", "__package__", "__spec__", "__loader__", "__all__",
      "__annotations__", "__builtins__", "__cached__", "__class__", "__getattribute__", "__dir__")
 )  # fmt: skip
+_REGISTRATION = re.compile(rb"""register_(?:parameter|buffer)\(\s*["'](\w+)["']""")
 _CYCLIC = Unknown("cyclic definition")
-IMPORT_ERRORS = frozenset(("ImportError", "ModuleNotFoundError", "Exception", "BaseException"))
+NAME_ERRORS = frozenset(("ImportError", "Exception", "BaseException"))
+IMPORT_ERRORS = NAME_ERRORS | {"ModuleNotFoundError"}
 ATTRIBUTE_ERRORS = frozenset(("AttributeError", "Exception", "BaseException"))
 
 
@@ -417,10 +419,19 @@ class Program:
             return True if failing is None else line < failing
         outcome = self.attempt_outcome(attempt.statement, scope)
         if attempt.part == "handler":
-            if not IMPORT_ERRORS.intersection(attempt.caught):
+            if not self._errors_of(attempt.statement, scope).intersection(attempt.caught):
                 return None
             return None if outcome is None else not outcome
         return outcome
+
+    def _errors_of(self, statement: ast.Try, scope: Scope) -> frozenset[str]:
+        """What catches the failure of the imports in a `try`: a missing name is no missing module."""
+        failing = self.failing_line(statement, scope)
+        for node in statement.body:
+            if isinstance(node, ast.ImportFrom) and node.lineno == failing:
+                missing = next(result for result in self._import_results(node, scope) if isinstance(result, Absent))
+                return IMPORT_ERRORS if missing.is_module else NAME_ERRORS
+        return IMPORT_ERRORS
 
     def attempt_outcome(self, statement: ast.Try, scope: Scope) -> bool | None:
         """Whether the imports in a `try` succeed: True, False, or None where that depends on other libraries."""
@@ -461,17 +472,20 @@ class Program:
                 return node.lineno
         return None
 
+    def _import_results(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> list[Type]:
+        if isinstance(node, ast.Import):
+            return [self.module_type(alias.name) for alias in node.names]
+        base = self.import_base(scope.module, node)
+        return [
+            self.module_type(base)
+            if alias.name == "*" or self.facts.names_version(base, alias.name)
+            else self.imported_name(base, alias.name)
+            for alias in node.names
+        ]
+
     def _import_outcome(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> bool | None:
         outcome: bool | None = True
-        if isinstance(node, ast.Import):
-            results = [self.module_type(alias.name) for alias in node.names]
-        else:
-            base = self.import_base(scope.module, node)
-            results = [
-                self.module_type(base) if alias.name == "*" else self.imported_name(base, alias.name)
-                for alias in node.names
-            ]
-        for result in results:
+        for result in self._import_results(node, scope):
             if isinstance(result, Absent):
                 return False
             if isinstance(result, External):

@@ -341,6 +341,9 @@ class Collector(Expressions):
                 self._scope.assign(handler.name, self.program.inference.caught(handler.type, self._scope))
             if self._block(handler.body):
                 states.append(self._scope.state)
+        if outcome is False and not states and guard.reraises and through:
+            # The import is a finding. Once that is put right, what follows runs.
+            states.append(after)
         ends = not states
         self._scope.restore(merge(states, self._scope) if states else entry)
         if node.finalbody and not self._block(node.finalbody):
