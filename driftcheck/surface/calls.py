@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.surface.classes import substitute
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
-from driftcheck.surface.libraries import gives_receiver, is_torch_module, result_of
+from driftcheck.surface.libraries import OUTSIDE, gives_receiver, is_torch_module, result_of
 from driftcheck.surface.made import MAKERS, made_class
 from driftcheck.surface.types import (
     NONE,
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _SAME = frozenset(
     ("copy.copy", "copy.deepcopy", "dataclasses.replace", "typing.cast", "builtins.sorted", "builtins.reversed")
 )
+_MODULE_CONTAINERS = frozenset(("torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.Sequential"))
 _CONTAINERS = frozenset(("list", "set", "frozenset", "tuple"))
 _PLAIN = frozenset(("str", "int", "float", "bool", "bytes", "len", "isinstance", "issubclass", "hasattr", "repr", "id"))
 
@@ -84,7 +85,7 @@ class Calls:
                 return callee.arguments[0]
             if callee.class_.path == "builtins.type" and callee.arguments:
                 return callee.arguments[0]
-            return Unknown(f"call of an instance of {callee.class_.path}")
+            return OUTSIDE if is_torch_module(callee.class_.path) else Unknown(f"call of an instance of {callee.class_.path}")
         method = self.called(callee)
         if isinstance(method, Function):
             return self._function_result(method, node, scope)
@@ -213,12 +214,31 @@ class Calls:
         if path == "contextlib.nullcontext":
             inner = self.inference.infer(node.args[0], scope) if node.args else NONE
             return Instance(External("contextlib.AbstractContextManager"), (inner,))
+        if path == "collections.deque":
+            first = self.inference.element(self.inference.infer(node.args[0], scope)) if node.args else Unknown("empty container")
+            return Instance(External(path), (first,))
+        if path in _MODULE_CONTAINERS:
+            return Instance(External(path), self._held(name, node, scope))
         if name[:1].isupper() and "()" not in path:
             return Instance(External(path), exact=True)
         if gives_receiver(path) and isinstance(node.func, ast.Attribute):
             receiver = self.inference.infer(node.func.value, scope)
             return receiver.receiver if isinstance(receiver, Super) else receiver
         return result_of(path)
+
+    def _held(self, name: str, node: ast.Call, scope: Scope) -> tuple[Type, ...]:
+        """What a container of torch modules made by a call holds."""
+        if not node.args:
+            return ()
+        given = [self.inference.infer(argument, scope) for argument in node.args if not isinstance(argument, ast.Starred)]
+        if name == "Sequential":
+            return (union(given),) if len(given) == len(node.args) and not isinstance(given[0], Dictionary) else ()
+        first = given[0] if given else Unknown("unpacked value")
+        if name == "ModuleList":
+            return (self.inference.element(first),)
+        if isinstance(first, Dictionary):
+            return (builtin("str"), union([value for _, value in first.items]) if first.items else Unknown("empty container"))
+        return first.arguments if isinstance(first, Instance) and len(first.arguments) == 2 else ()
 
     def _made_class(self, path: str, node: ast.Call, scope: Scope) -> Class | None:
         if node not in self._made:
@@ -234,6 +254,8 @@ class Calls:
             return builtin("bool")
         if name == "repr":
             return builtin("str")
+        if name in ("staticmethod", "classmethod") and node.args:
+            return first
         if name in _PLAIN:
             return builtin(name)
         if name in _CONTAINERS:
@@ -394,23 +416,24 @@ class Calls:
         arguments = decorator.node.args
         names = {argument.arg for argument in [*arguments.posonlyargs, *arguments.args]}
         scope = self.program.function_scope(decorator)
-        returns = [node for node in own_nodes(decorator.body) if isinstance(node, ast.Return)]
-        if not returns:
+        returned = [node.value for node in own_nodes(decorator.body) if isinstance(node, ast.Return)]
+        if not returned:
             return False
-        if is_called and any(_binds_itself(node.value, decorator) for node in returns):
+        values = [part for value in returned for part in _alternatives(value)]
+        if is_called and any(_binds_itself(value, decorator) for value in values):
             # `return partial(decorator, option=option)`: called without a function, it waits for one.
             return self.keeps_signature(decorator, False)
         is_kept = False
-        for node in returns:
-            if _binds_itself(node.value, decorator) or _is_handed(node.value, names):
+        for value in values:
+            if _binds_itself(value, decorator) or _is_handed(value, names):
                 # What another function makes of the decorated one says nothing, unless it is all there is.
                 continue
             is_kept = True
-            if not isinstance(node.value, ast.Name):
+            if not isinstance(value, ast.Name):
                 return False
-            if node.value.id in names and not is_called:
+            if value.id in names and not is_called:
                 continue
-            inner = [b.function for b in scope.locals.get(node.value.id, []) if b.function is not None]
+            inner = [b.function for b in scope.locals.get(value.id, []) if b.function is not None]
             if not inner:
                 return False
             for function in inner:
@@ -431,6 +454,23 @@ class Calls:
         names = [node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "") for node in decorators]
         return inner if all(name == "wraps" for name in names) else None
 
+    def passes_on(self, decorator: FunctionDeclaration, is_called: bool) -> bool:
+        """True where what replaces the decorated function takes anything and calls that with all it got."""
+        holder = decorator
+        inner = self._returned_function(decorator)
+        if inner is not None and is_called:
+            holder, inner = inner, self._returned_function(inner)
+        if inner is None or inner.node.decorator_list:
+            return False
+        arguments, outer = inner.node.args, holder.node.args
+        if arguments.vararg is None or arguments.kwarg is None or arguments.args or arguments.kwonlyargs:
+            return False
+        wrapped = {argument.arg for argument in [*outer.posonlyargs, *outer.args][:1]}
+        rest, keywords = arguments.vararg.arg, arguments.kwarg.arg
+        if _changes(inner.body, {rest, keywords}):
+            return False
+        return any(_hands_everything(node, wrapped, rest, keywords) for part in inner.body for node in ast.walk(part))
+
     def _returned_function(self, function: FunctionDeclaration) -> FunctionDeclaration | None:
         from driftcheck.surface.inference import own_nodes
 
@@ -448,6 +488,44 @@ class Calls:
                 variadic = function.node.args
                 return variadic.vararg is not None and variadic.kwarg is not None
         return False
+
+
+def _alternatives(value: ast.expr | None) -> list[ast.expr | None]:
+    """The values that an expression gives in one case or another."""
+    if isinstance(value, ast.IfExp):
+        return [*_alternatives(value.body), *_alternatives(value.orelse)]
+    return [value]
+
+
+def _hands_everything(node: ast.AST, wrapped: set[str], rest: str, keywords: str) -> bool:
+    """True for `wrapped(*rest, **keywords)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or node.func.id not in wrapped:
+        return False
+    if len(node.args) != 1 or len(node.keywords) != 1 or not isinstance(node.args[0], ast.Starred):
+        return False
+    starred, double = node.args[0].value, node.keywords[0]
+    return (
+        isinstance(starred, ast.Name)
+        and starred.id == rest
+        and double.arg is None
+        and isinstance(double.value, ast.Name)
+        and double.value.id == keywords
+    )
+
+
+def _changes(body: list[ast.stmt], names: set[str]) -> bool:
+    """True where one of the names is bound again, or a method of it called that may change it."""
+    for part in body:
+        for node in ast.walk(part):
+            if isinstance(node, ast.Name) and node.id in names and not isinstance(node.ctx, ast.Load):
+                return True
+            if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in names:
+                if node.attr not in ("get", "keys", "values", "items", "copy"):
+                    return True
+            if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name) and node.value.id in names:
+                if not isinstance(node.ctx, ast.Load):
+                    return True
+    return False
 
 
 def _binds_itself(value: ast.expr | None, decorator: FunctionDeclaration) -> bool:

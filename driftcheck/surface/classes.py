@@ -555,7 +555,7 @@ class Classes:
         type_ = self.program.inference.decorated(function, scope)
         if not isinstance(type_, Function):
             return type_
-        transformed = type_.transformed
+        transformed, function = type_.transformed, type_.declaration
         if role == "staticmethod":
             return Function(function, None, owner, substitution, transformed=transformed)
         if role == "classmethod":

@@ -44,8 +44,15 @@ _GENERIC = frozenset(
      "abc.ABC")
 )  # fmt: skip
 _PROTOCOLS = frozenset(("typing.Protocol", "typing_extensions.Protocol"))
-# Bases of other libraries that take arguments on paper and refuse every one.
-_REFUSE_ARGUMENTS = frozenset(("torch.nn.Module", "torch.nn.modules.module.Module", "torch.nn.modules.Module"))
+_ARGUMENTS = Signature((Parameter("args", ParameterKind.VAR_POSITIONAL),))
+# Bases of other libraries: what they take, and what they state. A module of torch refuses whatever it is given.
+_LIBRARIES: dict[str, tuple[Signature, Signature]] = {
+    "torch.nn.Module": (_NOTHING, ANYTHING),
+    "torch.nn.modules.module.Module": (_NOTHING, ANYTHING),
+    "torch.nn.modules.Module": (_NOTHING, ANYTHING),
+    "torch.nn.Sequential": (_ARGUMENTS, _ARGUMENTS),
+    "torch.autograd.Function": (ANYTHING, ANYTHING),
+}
 # Exceptions that do more with their arguments than keep them; the others take any positional one and no keywords.
 _PARTICULAR_EXCEPTIONS = (
     OSError, ImportError, AttributeError, NameError, StopIteration, SystemExit, SyntaxError, UnicodeError,
@@ -212,10 +219,11 @@ class Constructors:
                     return Unknown(f"{declaration.name}.{name} made by a call")
                 function = type_.declaration
             decorated = self.program.inference.decorated(function, scope)
-            if isinstance(decorated, Unknown):
-                return decorated
-            signature = self._signature(function)
-            found.append(Constructor(signature, function, function.qualified_name.rpartition("<locals>.")[2]))
+            if not isinstance(decorated, Function):
+                return decorated if isinstance(decorated, Unknown) else Unknown(f"{declaration.name}.{name}")
+            function = decorated.declaration
+            stated = ANYTHING if decorated.transformed == "wrapped" else None
+            found.append(Constructor(self._signature(function), function, _qualified(function), stated))
         if not found:
             return None
         if any(other.signature != found[0].signature for other in found[1:]):
@@ -277,7 +285,7 @@ class Constructors:
         for base in bases:
             if isinstance(base, Unknown):
                 return base
-            if isinstance(base, External) and base.path not in _GENERIC | _REFUSE_ARGUMENTS | MODELS | STRUCTS:
+            if isinstance(base, External) and base.path not in _GENERIC | MODELS | STRUCTS | _LIBRARIES.keys():
                 if known_class(base.path) is None:
                     return Unknown(f"outside the target: base {base.path}")
         return None
@@ -300,8 +308,8 @@ class Constructors:
         if path in TYPED_DICTIONARIES:
             # A dictionary takes any key and requires none, whatever a type checker says.
             return Constructor(ANYTHING, class_, class_.name, raises="")
-        if path in _REFUSE_ARGUMENTS:
-            return Constructor(_NOTHING, class_, f"{path.rpartition('.')[2]}.__init__", ANYTHING)
+        if path in _LIBRARIES:
+            return Constructor(_LIBRARIES[path][0], class_, f"{path.rpartition('.')[2]}.__init__", _LIBRARIES[path][1])
         known = known_class(path)
         if known is None:
             return Unknown(f"outside the target: base {path}")
@@ -318,7 +326,7 @@ class Constructors:
         except (ValueError, TypeError):
             pass
         if issubclass(known, BaseException) and not issubclass(known, _PARTICULAR_EXCEPTIONS):
-            return Constructor(Signature((Parameter("args", ParameterKind.VAR_POSITIONAL),)), class_, class_.name)
+            return Constructor(_ARGUMENTS, class_, class_.name)
         return Unknown(f"constructor of {known.__module__}.{known.__qualname__}")
 
     def _named_tuple(self, linear: Sequence[Base]) -> Constructor:
@@ -367,6 +375,10 @@ class Constructors:
             elif isinstance(base, Unknown) or known_class(base.path) is None:
                 return Unknown("metaclass")
         return None
+
+
+def _qualified(function: FunctionDeclaration) -> str:
+    return function.qualified_name.rpartition("<locals>.")[2]
 
 
 def _calls_on(place: FunctionDeclaration | ClassDeclaration) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from driftcheck.surface.calls import Calls
 from driftcheck.surface.classes import external_attribute, is_well_known, known_class, substitute
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, target_names
+from driftcheck.surface.libraries import OUTSIDE, part_of
 from driftcheck.surface.scopes import LocalScope
 from driftcheck.surface.transparent import is_transparent
 from driftcheck.surface.types import (
@@ -54,10 +54,11 @@ _TRANSFORMATIONS: dict[str, Transformed] = {
 _ITERABLES = frozenset(
     ("list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection", "MutableSequence", "deque", "Generator",
      "Set", "AbstractSet", "MutableSet", "KeysView", "ValuesView", "Reversible", "tuple", "AsyncIterator", "AsyncIterable",
-     "AsyncGenerator", "Container", "UserList")
+     "AsyncGenerator", "Container", "UserList", "ModuleList", "Sequential", "ParameterList")
 )  # fmt: skip
 MAPPINGS = frozenset(
-    ("dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict", "WeakValueDictionary", "UserDict", "ChainMap")
+    ("dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict", "WeakValueDictionary", "UserDict", "ChainMap",
+     "ModuleDict")
 )
 
 
@@ -188,11 +189,15 @@ class Inference:
             if index is not None and -len(base.items) <= index < len(base.items):
                 return base.items[index]
             return Unknown("item of a tuple")
+        if isinstance(base, Tuple) and base.items and not isinstance(node.slice, ast.Slice):
+            return union(list(base.items))
         if isinstance(base, Dictionary):
             if isinstance(node.slice, ast.Constant):
                 for key, value in base.items:
                     if key == node.slice.value:
                         return value
+            elif base.items and not base.is_open:
+                return union([value for _, value in base.items])
             return Unknown("item of a dict")
         if isinstance(base, Instance):
             if isinstance(base.class_, External):
@@ -203,12 +208,15 @@ class Inference:
                     return base.arguments[1]
                 if name in _ITERABLES and base.arguments:
                     return base.arguments[0]
-                return Unknown(f"item of {base.class_.path}")
+                return part_of(base.class_.path) or Unknown(f"item of {base.class_.path}")
             fields = self.tuple_fields(base)
             if fields is not None:
                 return self._item(fields, node, scope)
             method = self.attribute(base, "__getitem__")
-            return self.returned(method) if isinstance(method, Function) else Unknown("item")
+            if isinstance(method, Function):
+                return self.returned(method)
+            container = self._container(base)
+            return self._item(container, node, scope) if container is not None else Unknown("item")
         return base if isinstance(base, Unknown) else Unknown("item")
 
     def _boolean(self, node: ast.BoolOp, scope: Scope) -> Type:
@@ -267,6 +275,10 @@ class Inference:
             "builtins.list", "builtins.str", "builtins.int", "builtins.float",
         ):  # fmt: skip
             return left
+        if left == OUTSIDE or self.infer(node.right, scope) == OUTSIDE or (
+            isinstance(left, Instance) and isinstance(left.class_, External) and part_of(left.class_.path) is not None
+        ):
+            return OUTSIDE
         return Unknown("arithmetic")
 
     # Attributes
@@ -391,19 +403,34 @@ class Inference:
             name = type_.class_.path.rpartition(".")[2]
             if (name in _ITERABLES or name in MAPPINGS) and type_.arguments:
                 return type_.arguments[0]
-            return Unknown(f"element of {type_.class_.path}")
-        for base in self.program.classes.mro(type_.class_):
-            if isinstance(base, External) and base.path.rpartition(".")[2] in _ITERABLES | MAPPINGS:
-                break
+            return part_of(type_.class_.path) or Unknown(f"element of {type_.class_.path}")
         method = self.attribute(type_, "__iter__")
         if not isinstance(method, Function):
-            return Unknown("element")
+            container = self._container(type_)
+            return self._instance_element(container) if container is not None else Unknown("element")
         iterator = self.returned(method)
         if isinstance(iterator, Instance) and isinstance(iterator.class_, Class):
             # An iterator is its own iterable: what it gives is what `__next__` returns.
             following = self.attribute(iterator, "__next__")
             return self.returned(following) if isinstance(following, Function) else Unknown("element")
         return self.element(iterator)
+
+    def _container(self, type_: Instance) -> Instance | None:
+        """The outside container that a class of the program derives from, `dict[str, Request]`, with what it holds."""
+        if not isinstance(type_.class_, Class):
+            return None
+        for base in self.program.classes.mro(type_.class_):
+            if not isinstance(base, Class):
+                continue
+            scope = self.program.scope_of_class(base.declaration)
+            for node in base.declaration.node.bases:
+                if isinstance(node, ast.Subscript):
+                    found = self.program.annotations.instance(node, scope)
+                    if isinstance(found, Instance) and isinstance(found.class_, External):
+                        if found.class_.path.rpartition(".")[2] in _ITERABLES | MAPPINGS:
+                            settled = substitute(found, self.program.classes.mapping(base))
+                            return settled if isinstance(settled, Instance) else None
+        return None
 
     def tuple_fields(self, type_: Instance) -> Tuple | None:
         """The items of an instance of a named tuple of the program."""
@@ -474,7 +501,7 @@ class Inference:
                 if name in ("AbstractAsyncContextManager", "AsyncContextManager") and member.arguments:
                     results.append(Instance(External("typing.Awaitable"), (member.arguments[0],)))
                     continue
-            results.append(Unknown("context manager"))
+            results.append(member if isinstance(member, Unknown) else Unknown("context manager"))
         return union(results)
 
     def caught(self, node: ast.expr, scope: Scope) -> Type:
@@ -525,8 +552,11 @@ class Inference:
                 if self.calls.keeps_signature(type_.declaration, isinstance(node, ast.Call)):
                     continue
                 replacement = self.calls.replacement(type_.declaration, isinstance(node, ast.Call))
-                if replacement is not None and function.owner is None:
+                if replacement is not None:
                     function = replacement
+                    continue
+                if self.calls.passes_on(type_.declaration, isinstance(node, ast.Call)):
+                    transformed = "wrapped"
                     continue
             if isinstance(type_, Class) and function.owner is not None and type_.declaration.name.endswith("property"):
                 continue
@@ -540,6 +570,8 @@ class Inference:
             result = substitute(result, dict(function.substitution))
         if function.transformed.endswith("kernel"):
             return NONE
+        if function.transformed == "wrapped":
+            return Unknown("result of a wrapper")
         if function.transformed:
             element = self.element(result)
             name = (

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from driftcheck.model import Parameter, ParameterKind, Signature
+from driftcheck.surface.accepted import ANYTHING
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.types import (
     Absent,
@@ -199,6 +200,7 @@ class Signatures:
             declaration.line,
             declaration,
             is_declared,
+            stated=ANYTHING if type_.transformed == "wrapped" else None,
         )
 
     def _instance(self, type_: Instance) -> Callee | Unknown:

@@ -6,8 +6,8 @@ from __future__ import annotations
 _LIBRARIES: dict[str, tuple[str, ...]] = {
     "functools": ("lru_cache", "cache", "wraps", "update_wrapper", "cached_property", "singledispatch",
                   "singledispatchmethod"),
-    "typing": ("final", "overload", "override", "no_type_check", "runtime_checkable", "dataclass_transform"),
-    "typing_extensions": ("final", "overload", "override", "deprecated", "runtime_checkable", "dataclass_transform"),
+    "typing": ("final", "override", "no_type_check", "runtime_checkable", "dataclass_transform"),
+    "typing_extensions": ("final", "override", "deprecated", "runtime_checkable", "dataclass_transform"),
     "warnings": ("deprecated",),
     "abc": ("abstractmethod", "abstractclassmethod", "abstractstaticmethod", "abstractproperty"),
     "builtins": ("staticmethod", "classmethod", "property"),

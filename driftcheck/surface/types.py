@@ -71,9 +71,16 @@ class Instance:
 
 
 # What a decorator makes of a function: a kernel is launched on a grid, `kernel[grid](…)`, and a tuned one is given some
-# of its arguments by its tuner.
+# of its arguments by its tuner; "wrapped" stands for a wrapper that takes anything and passes all of it on.
 Transformed = Choice[
-    "", "context manager", "async context manager", "kernel", "tuned kernel", "launched kernel", "launched tuned kernel"
+    "",
+    "context manager",
+    "async context manager",
+    "wrapped",
+    "kernel",
+    "tuned kernel",
+    "launched kernel",
+    "launched tuned kernel",
 ]
 
 
