@@ -24,6 +24,7 @@ from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
 from driftcheck.usage.importers import with_importers
+from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
@@ -162,7 +163,8 @@ class _Audit:
         program.replaced_modules = self.files.replaced_modules
         judge = Judge(program)
         judge.client_methods = self._client_methods()
-        judged = list(self._judged(program, judge))
+        reachability = Reachability(program, self.modules)
+        judged = list(self._judged(program, judge, reachability))
         if self._is_own_baseline():
             verdicts = {key_of(usage): verdict for usage, verdict in judged}
         if runtime is not None:
@@ -173,8 +175,9 @@ class _Audit:
         questions.puts_modules_in_place = self.files.puts_modules_in_place
         questions.stores = self.stores
         result = _found(judged, questions)
+        running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(
-            {_completed(finding, self.files.lines): None for finding in result.findings},
+            {_completed(finding, self.files.lines): None for finding in running},
             key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
         )
         client, target, baseline = self.client, self.target, self.baseline
@@ -212,7 +215,13 @@ class _Audit:
         program.replaced_modules = self.files.replaced_modules
         judge = Judge(program)
         judge.client_methods = self._client_methods()
-        return {key_of(usage): verdict for usage, verdict in self._judged(program, judge)}
+        reachability = Reachability(program, self.modules)
+        judged = list(self._judged(program, judge, reachability))
+        return {
+            key_of(usage): verdict
+            for usage, verdict in judged
+            if verdict.status != "broken" or reachability.is_reachable(usage.location.path, usage.scope)
+        }
 
     def _client_methods(self) -> set[str]:
         """The names of the methods of the client's module-level classes."""
@@ -225,11 +234,13 @@ class _Audit:
             for function in binding.class_.methods()
         }
 
-    def _judged(self, program: Program, judge: Judge) -> Iterator[Judged]:
+    def _judged(self, program: Program, judge: Judge, reachability: Reachability) -> Iterator[Judged]:
         """Every usage that concerns the target, with what one release says of it."""
         for module in self.modules:
             usages: list[Usage] = []
-            Collector(program, module, usages.append, judge.concerns).collect()
+            collector = Collector(program, module, usages.append, judge.concerns)
+            collector.reachability = reachability
+            collector.collect()
             for usage in usages:
                 if isinstance(usage, AttributeUsage) and usage.is_stored:
                     self.extensions.update(judge.extended(usage))

@@ -59,6 +59,8 @@ class Collector(Expressions):
 
     def _function_body(self, function: FunctionDeclaration, names: list[str]) -> None:
         scope = self.program.function_scope(function)
+        if self.reachability is not None:
+            self.reachability.entered(self.module.path, ".".join(names), function)
         self.names = names
         self.guards = []
         self.typing_depth = 0

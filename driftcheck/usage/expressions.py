@@ -16,6 +16,8 @@ from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
 from driftcheck.surface.types import Absent, Dictionary, External, Function, Instance, Type, Unknown
 from driftcheck.usage.flow import FlowScope, path_of
+from driftcheck.usage.reachability import Reachability
+from driftcheck.usage.patches import Patches
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
@@ -33,6 +35,7 @@ Sink = Callable[[Usage], None]
 _HARMLESS = frozenset(
     ("len", "print", "str", "repr", "dict", "list", "tuple", "set", "sorted", "isinstance", "bool", "type", "id", "iter")
 )
+_PROBES_OF_MODULES = frozenset(("importlib.util.find_spec", "importlib.find_loader", "pkgutil.find_loader"))
 _ENVIRONMENT = {
     "os.getenv": False,
     "os.environ.get": False,
@@ -63,7 +66,10 @@ class Expressions:
         # What was called for the value that a name now holds.
         self._origins: dict[str, ast.Call] = {}
         self._pending: list[tuple[FunctionDeclaration, tuple[str, ...]]] = []
+        # Where it is noted what code that runs mentions, if somebody wants to know.
+        self.reachability: Reachability | None = None
         self._scope: FlowScope = FlowScope(ModuleScope(program, module))
+        self._patches = Patches(program, concerns, self._infer, self._common)
 
     # Dicts whose keys are known
 
@@ -138,6 +144,10 @@ class Expressions:
         first = node.args[0] if node.args else next((k.value for k in node.keywords if k.arg == "method"), None)
         if not isinstance(first, ast.Constant) or not isinstance(first.value, str):
             return
+        if isinstance(callee, External) and callee.path in _PROBES_OF_MODULES:
+            # Asking whether a module is there is a question, whatever the answer.
+            self._loggers.add(id(first))
+            return
         if callee == External("logging.getLogger"):
             self._loggers.add(id(first))
             if first.value.startswith(self._prefixes):
@@ -145,16 +155,22 @@ class Expressions:
         elif isinstance(node.func, ast.Attribute) and first.value.isidentifier():
             self._emit(StringUsage(*self._common(first), first.value, "method", node.func.attr))
 
+    def _mention(self, name: str) -> None:
+        if self.reachability is not None:
+            self.reachability.mentioned(name, self._scope.function)
+
     def _visit_constant(self, node: ast.Constant) -> None:
-        """A string that may be a dotted path into the target."""
+        """A string that may be a dotted path into the target, or name a function."""
         text = node.value
         if not isinstance(text, str) or id(node) in self._loggers:
             return
+        self._mention(text)
         if text.startswith(self._prefixes) and " " not in text:
             self._emit(StringUsage(*self._common(node), text, "path"))
 
     def _visit_name(self, node: ast.Name) -> None:
-        """A name that nothing but a star import can have brought."""
+        """A name; one that nothing but a star import can have brought is a usage."""
+        self._mention(node.id)
         if not self.module.star_imports or node.id in self.module.names or node.id in self._scope.state:
             return
         if self._scope.bindings(node.id)[0] or node.id in BUILTINS or not isinstance(node.ctx, ast.Load):
@@ -172,6 +188,7 @@ class Expressions:
         self._emit_attribute(node, is_stored=False)
 
     def _emit_attribute(self, node: ast.Attribute, *, is_stored: bool, is_called: bool = False) -> None:
+        self._mention(node.attr)
         receiver = self._infer(node.value)
         if isinstance(receiver, Unknown):
             return
@@ -235,6 +252,8 @@ class Expressions:
         elif isinstance(callee, Unknown):
             usage.is_rooted = self._is_rooted(node.func)
         self._emit(usage)
+        for patch in self._patches.called(node, callee):
+            self._emit(patch)
         self._note_changes(node)
         if name in ("isinstance", "issubclass") and len(node.args) == 2:
             for part in node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]:

@@ -1,0 +1,152 @@
+"""Which functions of the client can run at all: one that only dead branches mention is as dead as they are.
+
+The collector tells what it meets in code that runs; whatever else mentions a function stands in code that does not.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from driftcheck.surface.declarations import Binding, ClassDeclaration, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.program import Program
+from driftcheck.surface.types import Class, Unknown
+
+Declaration = FunctionDeclaration | ClassDeclaration
+# Decorators that hand a function to nobody.
+_KEEPING = frozenset(
+    ("staticmethod", "classmethod", "property", "cached_property", "lru_cache", "cache", "wraps", "override", "final",
+     "no_grad", "inference_mode", "contextmanager", "asynccontextmanager", "dataclass", "setter", "deprecated")
+)  # fmt: skip
+_KEEPING_BASES = frozenset(("builtins.object", "abc.ABC", "typing.Generic", "typing.Protocol"))
+
+
+class Reachability:
+    """Knows who mentions the functions and classes of the client, in code that runs under the target at hand.
+
+    Ask once every module has been collected.
+    """
+
+    def __init__(self, program: Program, modules: Sequence[ModuleDeclaration]) -> None:
+        self.program = program
+        self.modules = modules
+        self._mentions: dict[str, set[FunctionDeclaration | None]] = {
+            declaration.name: set() for module in modules for declaration in _declarations(module)
+        }
+        self._functions: dict[tuple[str, str], list[FunctionDeclaration]] = {}
+        self._answers: dict[Declaration, bool] = {}
+        for module in modules:
+            if module.is_package:
+                self._note_exports(module)
+
+    # What the collector tells
+
+    def mentioned(self, name: str, function: FunctionDeclaration | None) -> None:
+        """Notes that code that runs, in this function or outside of any, mentions a name."""
+        found = self._mentions.get(name)
+        if found is not None:
+            found.add(function)
+
+    def entered(self, path: str, scope: str, function: FunctionDeclaration) -> None:
+        """Notes which function stands at a dotted path in a file."""
+        self._functions.setdefault((path, scope), []).append(function)
+
+    def _note_exports(self, module: ModuleDeclaration) -> None:
+        """What a package imports under its own name, others may take from there."""
+        for bindings in module.names.values():
+            for binding in bindings:
+                if isinstance(binding.node, ast.ImportFrom):
+                    for alias in binding.node.names:
+                        self.mentioned(alias.name, None)
+
+    # Answers
+
+    def is_reachable(self, path: str, scope: str) -> bool:
+        """False where the function at a dotted path in a file surely never runs."""
+        functions = self._functions.get((path, scope), ())
+        return not functions or any(self._reaches(function) for function in functions)
+
+    def _reaches(self, declaration: Declaration) -> bool:
+        found = self._answers.get(declaration)
+        if found is None:
+            # Functions that only mention each other are not reached by that.
+            self._answers[declaration] = False
+            found = self._answers[declaration] = self._decide(declaration)
+        return found
+
+    def _decide(self, declaration: Declaration) -> bool:
+        if declaration.outer is not None and not self._reaches(declaration.outer):
+            return False
+        if declaration.owner is not None and not self._reaches(declaration.owner):
+            return False
+        if self._may_be_called_from_outside(declaration):
+            return True
+        callers = self._mentions.get(declaration.name)
+        if callers is None:
+            return True
+        others = [caller for caller in callers if not _is_within(caller, declaration)]
+        if any(caller is None or self._reaches(caller) for caller in others):
+            return True
+        # Nobody mentions what is offered to others, or what a framework calls by a name of its own.
+        return not others and not self._is_mentioned_somewhere(declaration)
+
+    def _may_be_called_from_outside(self, declaration: Declaration) -> bool:
+        name = declaration.name
+        if name.startswith("__") and name.endswith("__"):
+            return True
+        if any(_last_name(decorator) not in _KEEPING for decorator in declaration.node.decorator_list):
+            return True
+        owner = declaration.owner
+        if isinstance(declaration, ClassDeclaration) or owner is None:
+            return False
+        for base in self.program.classes.linearize(owner):
+            if isinstance(base, Class):
+                if name in base.declaration.members and not self.program.is_client(base.declaration.module.name):
+                    return True
+            elif isinstance(base, Unknown) or (base.path not in _KEEPING_BASES and not name.startswith("_")):
+                # A base that can't be read may call what it finds, though hardly under a private name of its subclass.
+                return True
+        return False
+
+    def _is_mentioned_somewhere(self, declaration: Declaration) -> bool:
+        """True where the text of the client mentions the name, apart from where it is defined."""
+        for module in self.modules:
+            if module.tree is None or not any(declaration.name in line for line in module.lines):
+                continue
+            for node in ast.walk(module.tree):
+                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if name == declaration.name and not _contains(declaration, module, node):
+                    return True
+        return False
+
+
+def _declarations(module: ModuleDeclaration) -> Iterator[Declaration]:
+    """The functions, classes and methods of a module, without what functions define inside."""
+    pending: list[Binding] = [binding for bindings in module.names.values() for binding in bindings]
+    while pending:
+        binding = pending.pop()
+        if binding.function is not None:
+            yield binding.function
+        elif binding.class_ is not None:
+            yield binding.class_
+            pending += [inner for bindings in binding.class_.members.values() for inner in bindings]
+
+
+def _is_within(function: FunctionDeclaration | None, declaration: Declaration) -> bool:
+    """True for the function itself, what it defines inside, and the methods of the class."""
+    inner: Declaration | None = function
+    while inner is not None:
+        if inner is declaration:
+            return True
+        inner = inner.outer or inner.owner
+    return False
+
+
+def _contains(declaration: Declaration, module: ModuleDeclaration, node: ast.expr | ast.AST) -> bool:
+    line = getattr(node, "lineno", 0)
+    return declaration.module is module and declaration.line <= line <= (declaration.node.end_lineno or 0)
+
+
+def _last_name(node: ast.expr) -> str:
+    called = node.func if isinstance(node, ast.Call) else node
+    return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
