@@ -38,7 +38,7 @@ from driftcheck.usage.usages import (
 
 DEFAULT_TARGET = "vllm"
 _MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\(\s*)\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
-_MODULES_PUT_SOMEWHERE = re.compile(r"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
+_MODULES_PUT_SOMEWHERE = re.compile(rb"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
 Lines = dict[str, list[str]]
 
 
@@ -294,7 +294,11 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
         if isinstance(usage, ImportUsage) and verdict.status == "broken"
         for module in _with_parents(usage.module)
     }
+    failing = {guard for usage, verdict in judged if verdict.status == "broken" for guard in usage.guards}
+    fitting = {guard for usage, verdict in judged if verdict.status == "fits" for guard in usage.guards} - failing
     findings.variables_read = {u.name for u, _ in judged if isinstance(u, EnvironmentUsage) and not u.is_set}
+    # Callees that were settled as attributes: that they can't be called as well says nothing new.
+    settled: set[int] = set()
     for usage, verdict in judged:
         if verdict.is_own:
             continue
@@ -306,14 +310,18 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
             result.findings += findings.changed(usage, verdict)
             continue
         if verdict.status == "unresolved":
-            if sort:
+            if sort and not (isinstance(usage, CallUsage) and id(usage.node.func) in settled):
                 result.leave(usage, sort, verdict.reason)
+            continue
+        if sort and verdict.status == "broken" and any(guard.handles in fitting for guard in usage.guards):
+            result.leave(usage, sort, "handler of what does not fail")
             continue
         if isinstance(usage, CallUsage) and findings.is_replaced(usage, verdict):
             result.leave(usage, sort, "replaced by the client")
             continue
         if isinstance(usage, AttributeUsage) and verdict.status == "broken":
             answer = findings.attribute(usage, verdict)
+            settled.add(id(usage.node))
             if isinstance(answer, str):
                 result.leave(usage, sort, answer)
                 continue
@@ -385,6 +393,10 @@ class ClientFiles:
                 sources[name] = self.client.read(path)
             except DriftcheckError as error:
                 skipped.append(Skipped(path, str(error)))
+        # A helper that does so need not itself name the target.
+        self.puts_modules_in_place = any(
+            b"sys.modules" in data and _MODULES_PUT_SOMEWHERE.search(data) for data in sources.values()
+        )
         wanted = {name for name, data in sources.items() if pattern.search(data)}
         wanted = with_importers(wanted, sources, self.index)
         for name in sorted(wanted, key=lambda name: self.index.sources[name]):
@@ -396,8 +408,7 @@ class ClientFiles:
                 continue
             self.shared[name] = module
             self.replaced_modules.update(match.group(1) for match in _MODULES_PUT_IN_PLACE.finditer(module.text))
-            if _MODULES_PUT_SOMEWHERE.search(module.text):
-                self.puts_modules_in_place = True
+
             self.lines[path] = module.lines
             chosen.append(module)
         return chosen

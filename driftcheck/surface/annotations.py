@@ -268,7 +268,7 @@ class Annotations:
         """`type[X]` for an instance type X."""
         if isinstance(type_, Instance):
             if not isinstance(type_.class_, Class):
-                return Unknown("type[…]")
+                return type_.class_
             return Class(type_.class_.declaration, type_.class_.arguments, is_open=True)
         if isinstance(type_, Union):
             return union([self.class_of(member) for member in type_.members])

@@ -193,7 +193,7 @@ class Calls:
             class_ = self._made_class(path, node, scope)
             if class_ is not None:
                 return class_
-        if "()." in path and path.startswith(("builtins.", "typing.", "collections.")):
+        if "()." in path and path.startswith(("builtins.", "typing.", "collections.", *_MODULE_CONTAINERS)):
             return self._container_method(path, node, scope)
         if path.endswith(".__new__") and node.args:
             made = self.inference.infer(node.args[0], scope)

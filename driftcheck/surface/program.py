@@ -87,6 +87,7 @@ class Program:
         # The client's modules are the same whichever release they are held against.
         self._modules: dict[str, ModuleDeclaration | None] = dict(shared) if shared is not None else {}
         self._stores: dict[str, bool] = {}
+        self._registered: frozenset[str] | None = None
         self._sources: list[tuple[str, bytes]] | None = None
         self._names: dict[tuple[str, str, bool], Type] = {}
         self._resolving: set[tuple[str, str, bool]] = set()
@@ -548,6 +549,17 @@ class Program:
         """True where a class's source holds the name in quotes."""
         lines = class_.module.lines[class_.line - 1 : class_.node.end_lineno]
         return any(f'"{name}"' in line or f"'{name}'" in line for line in lines)
+
+    def registers(self, name: str) -> bool:
+        """True where some source of the target registers a parameter or buffer of that name on a module of torch."""
+        if self._registered is None:
+            self._registered = frozenset(
+                found.decode()
+                for _, data in self.target_sources()
+                if b"register_" in data
+                for found in _REGISTRATION.findall(data)
+            )
+        return name in self._registered
 
     def mentions_store(self, name: str) -> bool:
         """True where some source of the target stores an attribute of that name, or a class declares one."""
