@@ -12,13 +12,15 @@ from pathlib import Path
 
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.findings import Findings, key_of
+from driftcheck.compare.hidden import called_classes, hidden_drift
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.relocation import Relocation
+from driftcheck.compare.subclasses import Answers
 from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import knowledge_of
 from driftcheck.model import ClientSummary, Count, Finding, Report, Skipped, TargetSummary, Unresolved, UsageCounts
 from driftcheck.progress import Progress
-from driftcheck.surface.declarations import ModuleDeclaration, UnreadableSource, declare_module
+from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration, UnreadableSource, declare_module
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
@@ -28,8 +30,10 @@ from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
+    ClassUsage,
     EnvironmentUsage,
     ImportUsage,
+    PatchUsage,
     ReferenceUsage,
     ReturnUsage,
     StringUsage,
@@ -151,6 +155,8 @@ class _Audit:
         self.files = ClientFiles(client, target)
         self.skipped: list[Skipped] = []
         self.earlier: Program | None = None
+        self.earlier_judge: Judge | None = None
+        self.instantiated: set[ClassDeclaration] = set()
         self.extensions: set[tuple[str, str]] = set()
         self.named: set[str] = set()
         self.stores: set[tuple[str, str]] = set()
@@ -175,6 +181,16 @@ class _Audit:
         questions.puts_modules_in_place = self.files.puts_modules_in_place
         questions.stores = self.stores
         result = _found(judged, questions)
+        classes, patches = hidden_drift(
+            judged,
+            questions,
+            self.earlier_judge,
+            is_own=self._is_own_baseline(),
+            client=self.modules,
+            instantiated=self.instantiated,
+        )
+        result.add("overrides", classes)
+        result.add("patches", patches)
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(
             {_completed(finding, self.files.lines): None for finding in running},
@@ -213,7 +229,7 @@ class _Audit:
             return None
         program = self.earlier = Program(self.baseline, self.client, shared=self.files.shared)
         program.replaced_modules = self.files.replaced_modules
-        judge = Judge(program)
+        judge = self.earlier_judge = Judge(program)
         judge.client_methods = self._client_methods()
         reachability = Reachability(program, self.modules)
         judged = list(self._judged(program, judge, reachability))
@@ -247,6 +263,7 @@ class _Audit:
                     self.stores.update(judge.stored(usage))
                 elif isinstance(usage, CallUsage):
                     self.extensions.update(judge.extended_by(usage))
+                    self.instantiated.update(called_classes(usage))
                 elif isinstance(usage, StringUsage) and usage.role == "path":
                     self.named.add(judge.strings.definition(usage.text))
                 verdict = judge.verdict(usage)
@@ -284,6 +301,13 @@ class _Result:
         """Counts a usage that could not be judged."""
         self.unresolved.append(Unresolved(usage.location.path, usage.location.line, reason, sort))
         self.checked[f"{sort} unresolved"] += 1
+
+    def add(self, sort: str, answers: Answers) -> None:
+        """Takes over what was asked of many usages at once."""
+        self.findings += answers.findings
+        self.checked[sort] += answers.checked
+        self.checked[f"{sort} unresolved"] += len(answers.unresolved)
+        self.unresolved += [Unresolved(path, line, reason, sort) for path, line, reason in answers.unresolved]
 
 
 def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
@@ -355,6 +379,9 @@ _SORTS: dict[type[Usage], str] = {
     ImportUsage: "imports",
     AttributeUsage: "attributes",
     CallUsage: "calls",
+    # Answered together, once everything is read.
+    ClassUsage: "",
+    PatchUsage: "",
     EnvironmentUsage: "strings",
     StringUsage: "strings",
     ReturnUsage: "",

@@ -44,8 +44,10 @@ from driftcheck.usage.arguments import arguments_of
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
+    ClassUsage,
     EnvironmentUsage,
     ImportUsage,
+    PatchUsage,
     ReferenceUsage,
     ReturnUsage,
     StringUsage,
@@ -65,7 +67,7 @@ class Verdict:
     refuses the call, `is_partial` where some of the things that may be called take it, `is_own`
     where the call is the client's own affair, `is_handed_on` where another callable refuses what this one passes on to
     it, `form` is the sort of thing met (see `kinds`), `confirmed_by` says what in the target's interpreter agrees.
-    `deprecation` is what the target says of a thing that is to go.
+    `deprecation` is what the target says of a thing that is to go, `patch` the patch as this release sees it.
     """
 
     status: Status
@@ -84,6 +86,7 @@ class Verdict:
     confirmed_by: str | None = None
     form: str = ""
     deprecation: str | None = None
+    patch: PatchUsage | None = None
 
 
 class Judge:
@@ -114,6 +117,10 @@ class Judge:
             return self.variable(usage)
         if isinstance(usage, StringUsage):
             return self.string(usage)
+        if isinstance(usage, ClassUsage):
+            return Verdict("fits") if self._derives_from_target(usage) else None
+        if isinstance(usage, PatchUsage):
+            return Verdict("fits", patch=usage)
         if isinstance(usage, ReferenceUsage):
             return Verdict("fits", form=form_of(usage.type), symbol=_symbol_of(usage.type))
         return None
@@ -144,6 +151,10 @@ class Judge:
         if isinstance(type_, TypeVariable):
             return type_.bound is not None and self.concerns(type_.bound)
         return False
+
+    def _derives_from_target(self, usage: ClassUsage) -> bool:
+        declaration = usage.declaration
+        return not self.program.is_target(declaration.module.name) and self.target_base(Class(declaration)) is not None
 
     def target_base(self, class_: Class) -> Class | None:
         """The class itself where it is the target's, else the first of its bases that is."""

@@ -26,9 +26,13 @@ from driftcheck.usage.guards import (
 )
 from driftcheck.usage.usages import (
     CallUsage,
+    ClassUsage,
     Guard,
     ImportUsage,
 )
+
+# What is raised where a call or a name does not fit.
+_MISFITS = frozenset(("TypeError", "AttributeError", "ImportError", "ModuleNotFoundError"))
 
 
 class Collector(Expressions):
@@ -133,6 +137,8 @@ class Collector(Expressions):
         class_ = self._declared(node)
         if not isinstance(class_, ClassDeclaration) or self.program.conditional.is_left_out(class_):
             return
+        if node.bases:
+            self._emit(ClassUsage(*self._common(node), class_))
         if self._scope.function is not None:
             self._scope.assign(node.name, self.program.classes.decorated(class_, self._scope.outer))
         self.names.append(node.name)
@@ -169,6 +175,9 @@ class Collector(Expressions):
         type_ = self._infer(node.value)
         for target in node.targets:
             self._bind(target, type_, node.value)
+            if isinstance(target, ast.Attribute):
+                for patch in self._patches.stored(target.value, target.attr, node.value, target):
+                    self._emit(patch)
             if isinstance(target, ast.Name):
                 call = call_of(node.value)
                 if call is not None:
@@ -341,8 +350,13 @@ class Collector(Expressions):
                     self._refer(caught, "except")
             if handler.name is not None and handler.type is not None:
                 self._scope.assign(handler.name, self.program.inference.caught(handler.type, self._scope))
+            is_for_misfits = set(caught_names(handler.type)) <= _MISFITS
+            if is_for_misfits:
+                self.guards.append(Guard(handler.lineno, frozenset(), False, False, False, guard))
             if self._block(handler.body):
                 states.append(self._scope.state)
+            if is_for_misfits:
+                self.guards.pop()
         if outcome is False and not states and guard.reraises and through:
             # The import is a finding. Once that is put right, what follows runs.
             states.append(after)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from driftcheck.model import Location
+from driftcheck.surface.declarations import ClassDeclaration
 from driftcheck.surface.types import Type
 
 
@@ -16,6 +17,7 @@ class Guard:
     """A `try` around a usage: what its handlers catch, and what they then do.
 
     `reraises` where some handler that would catch ends in a raise; `falls_back` where a handler tries something else.
+    Around the handlers themselves stands a guard that catches nothing, `handles` the one whose failures they are for.
     """
 
     line: int
@@ -23,6 +25,7 @@ class Guard:
     reraises: bool
     falls_back: bool
     swallows: bool
+    handles: Guard | None = None
 
 
 @dataclass(eq=False, slots=True)
@@ -137,3 +140,31 @@ class ReferenceUsage(Usage):
     node: ast.expr
     type: Type
     role: Literal["base", "isinstance", "except"]
+
+
+Wrapped = Literal["", "bound method", "static method", "class method", "property"]
+
+
+@dataclass(eq=False, slots=True)
+class ClassUsage(Usage):
+    """A class statement of the client's with bases."""
+
+    declaration: ClassDeclaration
+
+
+@dataclass(eq=False, slots=True)
+class PatchUsage(Usage):
+    """Something of the client's put in the place of `owner.name`, on a module, a class or an object.
+
+    `value` is what is put there, None where the call that patches makes it up itself; `type` is its type, `wrapped` what
+    was made of it. `needs_name` where what patches raises if the name is not there, `is_path` where a string names the
+    whole.
+    """
+
+    owner: Type
+    name: str
+    value: ast.expr | None
+    type: Type
+    wrapped: Wrapped = ""
+    needs_name: bool = False
+    is_path: bool = False

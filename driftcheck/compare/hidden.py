@@ -1,0 +1,55 @@
+"""The drift that no call of the client's shows: in its classes that derive from the target's, and in its patches."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+from driftcheck.compare.confirm import Judged
+from driftcheck.compare.findings import Findings
+from driftcheck.compare.judge import Judge
+from driftcheck.compare.patches import Patches
+from driftcheck.compare.release import Release
+from driftcheck.compare.subclasses import Answers, Subclasses
+from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
+from driftcheck.surface.types import Class, members_of
+from driftcheck.usage.usages import AttributeUsage, CallUsage, ClassUsage, PatchUsage
+
+
+def hidden_drift(
+    judged: Sequence[Judged],
+    findings: Findings,
+    baseline: Judge | None,
+    *,
+    is_own: bool,
+    client: Sequence[ModuleDeclaration],
+    instantiated: Collection[ClassDeclaration],
+) -> tuple[Answers, Answers]:
+    """What is found in the client's classes, and in its patches.
+
+    `findings` holds the target and the baseline's verdicts; `baseline` is the judge that gave them, None where there is
+    none, or where the target is the very release that the client was written for (`is_own`). `client` are the client's
+    modules, `instantiated` the classes that it calls.
+    """
+    target, before = Release(findings.judge), Release(baseline) if baseline is not None else None
+    subclasses = Subclasses(target, before, is_own=is_own, instantiated=instantiated, client=client)
+    classes = [
+        (usage, findings.earlier(usage) is not None) for usage, _ in judged if isinstance(usage, ClassUsage)
+    ]
+    patches = []
+    for usage, _ in judged:
+        if isinstance(usage, PatchUsage):
+            earlier = findings.earlier(usage) if before is not None else None
+            patches.append((usage, earlier.patch if earlier is not None else None))
+    reads = {
+        (usage.location.path, verdict.symbol)
+        for usage, verdict in judged
+        if isinstance(usage, AttributeUsage) and verdict.status == "broken" and not usage.is_stored
+    }
+    return subclasses.ask(classes), Patches(subclasses.overrides, findings.relocation).ask(patches, reads)
+
+
+def called_classes(usage: CallUsage) -> Iterator[ClassDeclaration]:
+    """The classes that a call surely makes an instance of."""
+    for member in members_of(usage.callee):
+        if isinstance(member, Class) and not member.is_open and not usage.is_typing_only:
+            yield member.declaration

@@ -1,0 +1,386 @@
+"""Whether a method of the client's still takes what the target's own calls of it pass, and does what they expect."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from driftcheck.compare.annotations import admits_none
+from driftcheck.compare.bind import BindingProblem, bind
+from driftcheck.compare.callsites import CallSite
+from driftcheck.compare.counterparts import counterparts
+from driftcheck.compare.members import Definition, Members, Override
+from driftcheck.compare.reach import Reach
+from driftcheck.compare.release import Release
+from driftcheck.model import Argument, Arguments, Certainty, Kind, Parameter, ParameterKind, Severity, Signature
+from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.inference import is_generator, own_nodes
+from driftcheck.surface.types import Function, Tuple
+
+_VALUE = "…"
+
+
+@dataclass(frozen=True, slots=True)
+class Complaint:
+    """What is wrong with an override, before it becomes a finding.
+
+    `site` is the call in the target that shows it, None where only the signatures do.
+    """
+
+    kind: Kind
+    severity: Severity
+    certainty: Certainty
+    message: str
+    parameter: str | None = None
+    raises: str | None = None
+    site: CallSite | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A call of the target's that an override does not take."""
+
+    site: CallSite
+    problems: tuple[BindingProblem, ...]
+    is_typed: bool
+    needs_variadic: bool
+
+    @property
+    def shapes(self) -> frozenset[tuple[Kind, str | None]]:
+        """What identifies the problems, whichever call shows them."""
+        return frozenset((problem.kind, problem.parameter) for problem in self.problems)
+
+
+@dataclass(eq=False, slots=True)
+class Overrides:
+    """Holds overrides against two releases: only what the later one made worse is complained of."""
+
+    target: Release
+    baseline: Release | None
+    members: Members = field(init=False)
+    members_before: Members | None = field(init=False)
+    reach: Reach = field(init=False)
+    reach_before: Reach | None = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.members = Members(self.target)
+        self.members_before = Members(self.baseline) if self.baseline is not None else None
+        self.reach = Reach(self.target, self.members)
+        self.reach_before = (
+            Reach(self.baseline, self.members_before)
+            if self.baseline is not None and self.members_before is not None
+            else None
+        )
+
+    def complaint(self, override: Override) -> Complaint | None:
+        """What is wrong with an override that has a base in the target, None where nothing is."""
+        own, base = override.own, override.base
+        assert base is not None
+        before = self.before(override)
+        if self.members_before is not None and before is None:
+            return self._collision(override)
+        changed = self._changed_form(own, base, before.base if before is not None else None, override)
+        if changed is not None:
+            return changed
+        if own.signature is None or base.signature is None or own.name == "__init__":
+            return None
+        before_base = before.base if before is not None else None
+        found = self._refused_call(override, before) or self._result(override, before_base)
+        return found or self._gained(own, base, before_base)
+
+    def before(self, override: Override) -> Override | None:
+        """The same override at the baseline, None where the base had no such method there."""
+        if self.members_before is None:
+            return None
+        found = self.members_before.override(override.class_, override.own.owner, override.own.name)
+        return found if found is not None and found.base is not None else None
+
+    # Calls that the override refuses
+
+    def _refused_call(self, override: Override, before: Override | None) -> Complaint | None:
+        own, base = override.own, override.base
+        assert base is not None
+        refused = self.refused(override)
+        if not refused:
+            return None
+        known: set[tuple[Kind, str | None]] = set()
+        if before is not None and self.baseline is not None:
+            for each in self.refused(before, is_baseline=True):
+                known |= each.shapes
+        new = [each for each in refused if not each.shapes & known]
+        if not new:
+            return None
+        # A call whose receiver has a type proves more than one whose name merely agrees.
+        worst = min(new, key=lambda each: (not each.is_typed, each.needs_variadic, each.site.path, each.site.line))
+        said = "; ".join(problem.message for problem in worst.problems)
+        is_sure = before is not None and not worst.needs_variadic
+        certainty = Certainty.CERTAIN if worst.is_typed else Certainty.LIKELY
+        return Complaint(
+            Kind.INVALID_OVERRIDE,
+            Severity.ERROR if is_sure else Severity.WARNING,
+            certainty if is_sure else Certainty.POSSIBLE,
+            f"{own.shown}() does not take what {worst.site.path} passes: {said}",
+            worst.problems[0].parameter,
+            worst.problems[0].raises,
+            worst.site,
+        )
+
+    def refused(self, override: Override, *, is_baseline: bool = False) -> list[Refused]:
+        """The target's calls that can reach an override, that its base takes and that it does not."""
+        own, base = override.own, override.base
+        if base is None or own.signature is None or base.signature is None:
+            return []
+        if takes_all(own.signature, base.signature):
+            return []
+        reach = self.reach_before if is_baseline else self.reach
+        assert reach is not None
+        plain = without_variadics(base.signature)
+        gained = self._gained_names(override) if not is_baseline else None
+        found: list[Refused] = []
+        for site, is_typed in reach.sites(override, gained):
+            if site.catches_type_error:
+                continue
+            name = f"{own.owner.name}.{own.name}"
+            has_receiver = own.form != "static method"
+            problems = bind(own.signature, site.arguments, callee=name, has_receiver=has_receiver)
+            if problems and not bind(base.signature, site.arguments):
+                needs_variadic = bool(bind(plain, site.arguments))
+                found.append(Refused(site, problems, is_typed, needs_variadic))
+        return found
+
+    def _gained_names(self, override: Override) -> frozenset[str]:
+        """The parameters that the base has and had not at the baseline."""
+        before = self.before(override)
+        assert override.base is not None and override.base.signature is not None
+        if before is None or before.base is None or before.base.signature is None:
+            return frozenset()
+        old = {parameter.name for parameter in before.base.signature.parameters}
+        return frozenset(p.name for p in override.base.signature.parameters if p.name not in old)
+
+    # Parameters that the base gained
+
+    def _gained(self, own: Definition, base: Definition, before: Definition | None) -> Complaint | None:
+        """A new parameter of the base's that the override lacks, though no call shows that it is passed."""
+        if before is None or before.signature is None or own.signature is None or base.signature is None:
+            return None
+        new = gained_parameters(own.signature, base.signature, before.signature)
+        if not new:
+            return None
+        names = ", ".join(f"'{parameter.name}'" for parameter in new)
+        return Complaint(
+            Kind.INVALID_OVERRIDE,
+            Severity.WARNING,
+            Certainty.LIKELY,
+            f"{own.shown}() lacks {names}, new in {base.shown}()",
+            new[0].name,
+            None,
+        )
+
+    # Results
+
+    def _result(self, override: Override, before: Definition | None) -> Complaint | None:
+        """A result that the base's callers have come to use, and that the override does not give."""
+        own, base = override.own, override.base
+        assert base is not None
+        if before is None or own.function is None or base.function is None or before.function is None:
+            return None
+        if gives_nothing(own.function) and not gives_nothing(base.function) and gives_nothing(before.function):
+            for site, is_typed in self.reach.sites(override, None):
+                if is_typed and site.use != "discarded" and not isinstance(site.node.func, ast.Name):
+                    fails = site.use in ("iterated", "unpacked", "subscripted", "attribute")
+                    returns = base.signature.returns if base.signature is not None else None
+                    wanted = f"{base.shown}() gives {returns or 'a value'} now, and {site.path} uses it"
+                    return Complaint(
+                        Kind.INVALID_OVERRIDE,
+                        Severity.ERROR if fails else Severity.SILENT,
+                        Certainty.LIKELY,
+                        f"{own.shown}() gives None: {wanted}",
+                        None,
+                        "TypeError: 'NoneType' object" if fails else None,
+                        site,
+                    )
+        return self._arity(override, before) or self._none_passed(override, before)
+
+    def _arity(self, override: Override, before: Definition) -> Complaint | None:
+        """A tuple of another length than the base gives now."""
+        own, base = override.own, override.base
+        assert base is not None and own.function is not None and base.function is not None
+        assert before.function is not None and self.baseline is not None
+        now = self._tuple_length(self.target, base.function)
+        old = self._tuple_length(self.baseline, before.function)
+        if now is None or old is None or now == old:
+            return None
+        given = self.target.judge.returns.returned_arities(Function(own.function))
+        if given != frozenset((old,)):
+            return None
+        for site, is_typed in self.reach.sites(override, None):
+            if is_typed and site.use == "unpacked" and site.count == now:
+                return Complaint(
+                    Kind.INVALID_OVERRIDE,
+                    Severity.ERROR,
+                    Certainty.CERTAIN,
+                    f"{own.shown}() gives {old} values, and {site.path} unpacks {now}",
+                    None,
+                    f"ValueError: not enough values to unpack (expected {now}, got {old})"
+                    if now > old
+                    else f"ValueError: too many values to unpack (expected {now})",
+                    site,
+                )
+        return None
+
+    def _tuple_length(self, release: Release, function: FunctionDeclaration) -> int | None:
+        returned = release.program.inference.returned(Function(function))
+        return len(returned.items) if isinstance(returned, Tuple) else None
+
+    def _none_passed(self, override: Override, before: Definition) -> Complaint | None:
+        """A None that the target passes now to a parameter which is declared without."""
+        own, base = override.own, override.base
+        assert base is not None
+        if own.signature is None or base.signature is None or before.signature is None:
+            return None
+        for parameter in own.signature.parameters:
+            now, old = base.signature.parameter(parameter.name), before.signature.parameter(parameter.name)
+            if now is None or old is None or admits_none(parameter.annotation) is not False:
+                continue
+            if admits_none(now.annotation) is True and admits_none(old.annotation) is False:
+                return Complaint(
+                    Kind.INVALID_OVERRIDE,
+                    Severity.WARNING,
+                    Certainty.LIKELY,
+                    f"{own.shown}() takes no None for '{parameter.name}', and {base.shown}() may be given one now",
+                    parameter.name,
+                )
+        return None
+
+    # Sort of member
+
+    def _changed_form(
+        self, own: Definition, base: Definition, before: Definition | None, override: Override
+    ) -> Complaint | None:
+        """A base's member that became another sort of thing, while the override stayed what it was."""
+        if before is None or before.form == base.form or own.form != before.form:
+            return None
+        now, old = base.form, before.form
+        message = f"{own.shown} is a{_n(old)} {old}, and {base.shown} is a{_n(now)} {now} now"
+        site = next((site for site, is_typed in self.reach.sites(override, None) if is_typed), None)
+        severity, certainty, raises = Severity.WARNING, Certainty.LIKELY, None
+        called = {"method", "async method", "class method", "static method", "async generator"}
+        if site is not None:
+            if old == "property" and now in called:
+                severity, raises = Severity.ERROR, "TypeError: object is not callable"
+            elif now == "async method" and old == "method" and site.is_awaited:
+                severity, raises = Severity.ERROR, "TypeError: object can't be used in 'await' expression"
+            elif old == "async method" and now == "method" and not site.is_awaited:
+                severity = Severity.SILENT
+        elif old in called and now == "property":
+            severity = Severity.SILENT
+        evidence = site if severity is not Severity.WARNING else None
+        return Complaint(Kind.INVALID_OVERRIDE, severity, certainty, message, None, raises, evidence)
+
+    # Names that the base has taken
+
+    def _collision(self, override: Override) -> Complaint | None:
+        """A method of the client's whose name the base took, and which its callers reach instead of their own."""
+        own, base = override.own, override.base
+        assert base is not None
+        if own.name.startswith("__") or own.signature is None:
+            return None
+        message = f"{own.shown} now stands in the way of {base.shown}, which is new"
+        if base.signature is None:
+            if own.form == base.form:
+                return None
+            return Complaint(Kind.NAME_COLLISION, Severity.WARNING, Certainty.LIKELY, message)
+        refused = self.refused(override)
+        typed = [each for each in refused if each.is_typed and not each.needs_variadic]
+        if typed:
+            first = min(typed, key=lambda each: (each.site.path, each.site.line))
+            said = "; ".join(problem.message for problem in first.problems)
+            return Complaint(
+                Kind.NAME_COLLISION,
+                Severity.ERROR,
+                Certainty.LIKELY,
+                f"{message}: it does not take what {first.site.path} passes: {said}",
+                first.problems[0].parameter,
+                first.problems[0].raises,
+                first.site,
+            )
+        if takes_all(own.signature, base.signature) and own.form == base.form:
+            # Most likely the same method, which the target has taken over.
+            return None
+        return Complaint(Kind.NAME_COLLISION, Severity.WARNING, Certainty.LIKELY, message)
+
+
+# Signatures
+
+
+def without_variadics(signature: Signature) -> Signature:
+    """The signature without `*args` and `**kwargs`."""
+    return Signature(tuple(p for p in signature.parameters if not p.is_variadic), signature.returns)
+
+
+def takes_all(own: Signature, base: Signature) -> bool:
+    """True where whatever call the base's named parameters allow is one that the override takes too."""
+    if any(
+        parameter.is_variadic and all(other.kind is not parameter.kind for other in own.parameters)
+        for parameter in base.parameters
+    ):
+        return False
+    return not any(bind(own, arguments) for arguments in _probes(base))
+
+
+def _probes(signature: Signature) -> Iterator[Arguments]:
+    """Calls that together use every parameter in every way it can be given, the fewest and the most of them."""
+    named = [parameter for parameter in signature.parameters if not parameter.is_variadic]
+    positional = [p for p in named if p.kind is not ParameterKind.KEYWORD_ONLY]
+    only_positional = [p for p in named if p.kind is ParameterKind.POSITIONAL_ONLY]
+    for chosen in (named, [p for p in named if p.is_required]):
+        by_place = [p for p in positional if p in chosen]
+        # Places are filled from the left: a required parameter has no optional one before it.
+        yield Arguments(
+            tuple(Argument(_VALUE) for _ in by_place),
+            tuple(Argument(_VALUE, p.name) for p in chosen if p.kind is ParameterKind.KEYWORD_ONLY),
+        )
+        yield Arguments(
+            tuple(Argument(_VALUE) for p in only_positional if p in chosen),
+            tuple(Argument(_VALUE, p.name) for p in chosen if p.kind is not ParameterKind.POSITIONAL_ONLY),
+        )
+
+
+def gained_parameters(own: Signature, base: Signature, before: Signature) -> list[Parameter]:
+    """The base's new parameters that the other signature has no place for; renamed ones are not new."""
+    kinds = {parameter.kind for parameter in own.parameters}
+    continued = set(counterparts(before, base).values())
+    new: list[Parameter] = []
+    for parameter in base.parameters:
+        if parameter.is_variadic:
+            if any(old.kind is parameter.kind for old in before.parameters) or parameter.kind in kinds:
+                continue
+        elif parameter.name in continued or before.parameter(parameter.name) is not None:
+            continue
+        elif own.parameter(parameter.name) is not None or ParameterKind.VAR_KEYWORD in kinds:
+            continue
+        elif parameter.kind is not ParameterKind.KEYWORD_ONLY and ParameterKind.VAR_POSITIONAL in kinds:
+            continue
+        new.append(parameter)
+    return new
+
+
+def gives_nothing(function: FunctionDeclaration) -> bool:
+    """True for a function that surely gives None: by its annotation, or by its body where it has none."""
+    returns = function.node.returns
+    if returns is not None:
+        return isinstance(returns, ast.Constant) and returns.value is None
+    if is_generator(function) or _is_stub(function):
+        return False
+    return not any(isinstance(node, ast.Return) and node.value is not None for node in own_nodes(function.body))
+
+
+def _is_stub(function: FunctionDeclaration) -> bool:
+    """True for a body that only stands for one: `...`, `pass`, or an exception."""
+    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
+    return all(isinstance(statement, ast.Pass | ast.Raise) for statement in body)
+
+
+def _n(word: str) -> str:
+    return "n" if word[0] in "aeiou" else ""

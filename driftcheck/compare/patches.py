@@ -1,0 +1,453 @@
+"""Whether what a client puts in the place of the target's things still has a place, and still fits it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from driftcheck.compare.bind import bind
+from driftcheck.compare.callsites import CallSite
+from driftcheck.compare.counterparts import near_name
+from driftcheck.compare.members import Definition
+from driftcheck.compare.overrides import Overrides, Refused, gained_parameters, takes_all, without_variadics
+from driftcheck.compare.release import Release, name_place
+from driftcheck.compare.relocation import Relocation
+from driftcheck.compare.subclasses import Answers
+from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity, Signature
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.signatures import parameters_of
+from driftcheck.surface.types import Absent, Class, Function, Instance, Lambda, Module, Type, Unknown
+from driftcheck.usage.usages import PatchUsage
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """What a release has where a patch goes: `definition` for members of classes, `declaration` for names of modules."""
+
+    owner: Module | ClassDeclaration
+    type: Type
+    definition: Definition | None = None
+    declaration: FunctionDeclaration | ClassDeclaration | None = None
+    signature: Signature | None = None
+
+    @property
+    def symbol(self) -> str:
+        """The dotted path of the owner."""
+        return self.owner.name if isinstance(self.owner, Module) else self.owner.symbol
+
+    @property
+    def shown(self) -> str:
+        """What a message calls the owner."""
+        return self.owner.name
+
+
+class Patches:
+    """Judges patches against two releases."""
+
+    def __init__(self, overrides: Overrides, relocation: Relocation) -> None:
+        self.overrides = overrides
+        self.target = overrides.target
+        self.baseline = overrides.baseline
+        self.relocation = relocation
+
+    def ask(
+        self, usages: Collection[tuple[PatchUsage, PatchUsage | None]], reads: Collection[tuple[str, str]]
+    ) -> Answers:
+        """The answers about patches, each with what the baseline makes of it.
+
+        `reads` holds the (file, dotted path) of what the client reads though it is not there: reported already.
+        """
+        answers = Answers()
+        seen: dict[Finding, None] = {}
+        for usage, before in usages:
+            found = self._judge(usage, before, reads)
+            if isinstance(found, str):
+                answers.unresolved.append((usage.location.path, usage.location.line, found))
+                continue
+            answers.checked += 1
+            if found is not None and not usage.is_typing_only:
+                seen[found] = None
+        answers.findings = list(seen)
+        return answers
+
+    def _judge(
+        self, usage: PatchUsage, before: PatchUsage | None, reads: Collection[tuple[str, str]]
+    ) -> Finding | str | None:
+        now = self._place(self.target, usage)
+        if now is None:
+            return "patch of something that is no one class or module"
+        old = self._place(self.baseline, before) if self.baseline is not None and before is not None else None
+        if isinstance(now.type, Absent):
+            if old is None or isinstance(old.type, Absent | Unknown):
+                return None
+            if usage.is_path or (usage.location.path, f"{now.symbol}.{usage.name}") in reads:
+                return None
+            return self._gone(usage, now, old)
+        if old is None or self.baseline is None:
+            return self._unjudged(usage, now)
+        moved = self._moved(usage, now, old)
+        if moved is not None:
+            return moved
+        if isinstance(now.declaration, ClassDeclaration):
+            return self._swapped(usage, now, old)
+        own = self._signature(usage, now)
+        if own is None or now.signature is None:
+            return self._unjudged(usage, now)
+        return self._refused(usage, now, old, own) or self._gained(usage, now, old, own)
+
+    def _unjudged(self, usage: PatchUsage, now: _Place) -> str | None:
+        """Why a patch can't be judged any further: None where its being there is all that there is to ask."""
+        if now.signature is None or usage.value is None:
+            return None
+        return usage.type.reason if isinstance(usage.type, Unknown) and self.baseline is not None else None
+
+    # What is there
+
+    def _place(self, release: Release | None, usage: PatchUsage) -> _Place | None:
+        if release is None:
+            return None
+        owner = usage.owner.class_ if isinstance(usage.owner, Instance) else usage.owner
+        if isinstance(owner, Module):
+            type_ = release.program.module_attribute(owner.name, usage.name)
+            declaration = type_.declaration if isinstance(type_, Function | Class) else None
+            signature: Signature | None = None
+            if isinstance(type_, Function) and not type_.transformed:
+                signature = release.signatures.signature(type_.declaration, skips_first=False)
+            return _Place(owner, type_, None, declaration, signature)
+        if not isinstance(owner, Class):
+            return None
+        members = self.overrides.members if release is self.target else self.overrides.members_before
+        assert members is not None
+        found = members.first(owner.declaration, usage.name)
+        if isinstance(found, Definition):
+            type_ = release.program.classes.attribute(Instance(Class(owner.declaration)), usage.name)
+            type_ = Unknown("member") if isinstance(type_, Absent) else type_
+            return _Place(owner.declaration, type_, found, found.function, found.signature)
+        type_ = release.program.classes.attribute(Instance(Class(owner.declaration)), usage.name)
+        return _Place(owner.declaration, Unknown(found) if isinstance(found, str) else type_)
+
+    def _signature(self, usage: PatchUsage, now: _Place) -> Signature | None:
+        """What the replacement takes where it stands, without a receiver."""
+        type_ = usage.type
+        is_member = not isinstance(now.owner, Module)
+        form = now.definition.form if now.definition is not None else ""
+        if usage.wrapped:
+            skips = usage.wrapped in ("bound method", "class method")
+        else:
+            # A plain function on a class is a method; on an object, or instead of a static method, it is itself.
+            skips = is_member and not isinstance(usage.owner, Instance) and form not in ("static method", "")
+        if isinstance(type_, Function):
+            if type_.transformed:
+                return None
+            return self.target.signatures.signature(type_.declaration, skips_first=skips or type_.skips_first)
+        if isinstance(type_, Lambda):
+            parameters = parameters_of(type_.node.args)
+            return Signature(parameters[1:] if skips and parameters and not parameters[0].is_variadic else parameters)
+        return None
+
+    # Gone
+
+    def _gone(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding:
+        sort = "name" if isinstance(now.owner, Module) else "attribute"
+        message = f"{now.shown} has no {sort} {usage.name} any more"
+        raises: str | None = None
+        if usage.needs_name:
+            shown = f"<module '{now.shown}'>" if isinstance(now.owner, Module) else f"<class '{now.symbol}'>"
+            raises = f"AttributeError: {shown} does not have the attribute '{usage.name}'"
+        else:
+            message += ": what is put there is never used"
+        if isinstance(now.owner, Module):
+            home = self.relocation.home(now.owner.name, usage.name)
+            message += f"; {home.name} is in {home.module}" if home is not None else ""
+        else:
+            successor = self._successor(now.owner, old.owner, usage.name)
+            message += f"; {successor} is new" if successor is not None else ""
+        return Finding(
+            Kind.DEAD_PATCH,
+            Severity.ERROR if usage.needs_name else Severity.SILENT,
+            Certainty.CERTAIN,
+            usage.location,
+            f"{now.symbol}.{usage.name}",
+            message,
+            None,
+            raises,
+            True,
+            self._evidence(now, old),
+            scope=usage.scope,
+        )
+
+    def _successor(self, now: ClassDeclaration, old: Module | ClassDeclaration, name: str) -> str | None:
+        before = set(old.members) if isinstance(old, ClassDeclaration) else set()
+        return near_name(name, [candidate for candidate in now.members if candidate not in before])
+
+    def _moved(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | None:
+        """A function or class that its module only hands on now: whoever uses it where it went is not reached."""
+        if not isinstance(now.owner, Module) or now.declaration is None or old.declaration is None:
+            return None
+        home, was = now.declaration.module.name, old.declaration.module.name
+        if was != now.owner.name or home == was or not self.target.program.is_target(home):
+            return None
+        module = self.target.program.module(now.owner.name)
+        if module is None or self._is_used(module.lines, usage.name):
+            return None
+        return Finding(
+            Kind.DEAD_PATCH,
+            Severity.SILENT,
+            Certainty.LIKELY,
+            usage.location,
+            f"{home}.{usage.name}",
+            f"{usage.name} is defined in {home} now, and {now.owner.name} only hands it on: "
+            "what is put there is not what the target uses",
+            None,
+            None,
+            True,
+            self._evidence(now, old),
+            scope=usage.scope,
+        )
+
+    def _is_used(self, lines: list[str], name: str) -> bool:
+        """True where a module uses a name other than to import it or to list it among its own."""
+        tree_lines = "\n".join(lines)
+        try:
+            tree = ast.parse(tree_lines)
+        except (SyntaxError, ValueError, RecursionError):
+            return True
+        return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))
+
+    # Calls that the replacement refuses
+
+    def _refused(self, usage: PatchUsage, now: _Place, old: _Place, own: Signature) -> Finding | None:
+        refused = self._refusals(self.target, now, own, usage, old)
+        if not refused or self.baseline is None:
+            return None
+        known = {shape for each in self._refusals(self.baseline, old, own, usage, None) for shape in each.shapes}
+        new = [each for each in refused if not each.shapes & known]
+        if not new:
+            return None
+        worst = min(new, key=lambda each: (not each.is_typed, each.needs_variadic, each.site.path, each.site.line))
+        said = "; ".join(problem.message for problem in worst.problems)
+        is_sure = not worst.needs_variadic
+        certainty = Certainty.CERTAIN if worst.is_typed else Certainty.LIKELY
+        return self._finding(
+            usage,
+            now,
+            old,
+            Severity.ERROR if is_sure else Severity.WARNING,
+            certainty if is_sure else Certainty.POSSIBLE,
+            f"{self._replacement(usage)} does not take what {worst.site.path} passes: {said}",
+            worst.problems[0].parameter,
+            worst.problems[0].raises,
+            worst.site,
+        )
+
+    def _refusals(
+        self, release: Release, place: _Place, own: Signature, usage: PatchUsage, old: _Place | None
+    ) -> list[Refused]:
+        base = place.signature
+        if base is None or takes_all(own, base):
+            return []
+        plain = without_variadics(base)
+        gained: frozenset[str] = frozenset()
+        if old is not None and old.signature is not None:
+            gained = frozenset(p.name for p in base.parameters if old.signature.parameter(p.name) is None)
+        name = self._called_name(usage)
+        has_receiver = not isinstance(place.owner, Module)
+        found: list[Refused] = []
+        for site, is_typed in self._sites(release, place, usage.name, gained):
+            if site.catches_type_error:
+                continue
+            problems = bind(own, site.arguments, callee=name, has_receiver=has_receiver)
+            if problems and not bind(base, site.arguments):
+                found.append(Refused(site, problems, is_typed, bool(bind(plain, site.arguments))))
+        return found
+
+    def _sites(
+        self, release: Release, place: _Place, name: str, gained: frozenset[str]
+    ) -> Iterator[tuple[CallSite, bool]]:
+        if isinstance(place.owner, Module):
+            for site in release.sites.of_name(place.owner.name, name):
+                yield site, True
+            for site in release.sites.of_method(name, place.owner.name):
+                receiver = release.sites.receiver(site)
+                if isinstance(receiver, Module) and receiver.name == place.owner.name:
+                    yield site, True
+            return
+        if place.definition is None:
+            return
+        reach = self.overrides.reach if release is self.target else self.overrides.reach_before
+        assert reach is not None
+        yield from reach.sites_of_member(place.owner, place.definition, gained)
+
+    # Classes put in the place of classes
+
+    def _swapped(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | str | None:
+        if not isinstance(now.owner, Module) or not isinstance(usage.type, Class):
+            return None
+        assert isinstance(now.declaration, ClassDeclaration)
+        replacement = usage.type.declaration
+        if self.target.is_target(replacement):
+            return None
+        is_derived = self.target.program.classes.is_subclass(replacement, now.declaration)
+        if is_derived is None:
+            return "class with a base that can't be read"
+        return self._constructor(usage, now, old) or (None if is_derived else self._members(usage, now, old))
+
+    def _constructor(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | None:
+        """The calls of the class in the module that gets another one."""
+        assert self.baseline is not None and isinstance(usage.type, Class)
+        if not isinstance(old.declaration, ClassDeclaration):
+            return None
+        refused = self._construction(self.target, now, usage.type)
+        known = {shape for each in self._construction(self.baseline, old, usage.type) for shape in each.shapes}
+        new = [each for each in refused if not each.shapes & known]
+        if not new:
+            return None
+        worst = min(new, key=lambda each: (each.site.path, each.site.line))
+        said = "; ".join(problem.message for problem in worst.problems)
+        return self._finding(
+            usage,
+            now,
+            old,
+            Severity.ERROR,
+            Certainty.LIKELY,
+            f"{usage.type.declaration.name}() does not take what {worst.site.path} passes: {said}",
+            worst.problems[0].parameter,
+            worst.problems[0].raises,
+            worst.site,
+        )
+
+    def _construction(self, release: Release, place: _Place, replacement: Class) -> list[Refused]:
+        own, base = release.signatures.callee(replacement), release.signatures.callee(place.type)
+        if isinstance(own, Unknown) or isinstance(base, Unknown) or release.is_target(own.declaration):
+            return []
+        if not isinstance(place.owner, Module) or not isinstance(place.declaration, ClassDeclaration):
+            return []
+        found: list[Refused] = []
+        for site in release.sites.of_name(place.owner.name, place.declaration.name):
+            problems = bind(own.signature, site.arguments, callee=own.name, has_receiver=True)
+            if problems and not bind(base.signature, site.arguments):
+                found.append(Refused(site, problems, True, False))
+        return found
+
+    def _members(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | None:
+        """Methods that the target's class has gained and calls, and that the class in its place lacks."""
+        assert isinstance(usage.type, Class) and isinstance(now.declaration, ClassDeclaration)
+        if not isinstance(old.declaration, ClassDeclaration) or self.overrides.members_before is None:
+            return None
+        replacement = usage.type.declaration
+        reach = self.overrides.reach
+        missing: list[tuple[str, CallSite | None]] = []
+        for name in now.declaration.members:
+            definition = self.overrides.members.definition(now.declaration, name)
+            if definition is None or definition.function is None or name.startswith("__"):
+                continue
+            if self.overrides.members_before.first(old.declaration, name) is not None:
+                continue
+            if self.overrides.members.first(replacement, name) is not None:
+                continue
+            sites = [site for site, is_typed in reach.sites_of_member(now.declaration, definition, ()) if is_typed]
+            outside = [site for site in sites if site.function.owner is not now.declaration]
+            missing.append((name, outside[0] if outside else None))
+        if not missing:
+            return None
+        missing.sort(key=lambda each: (each[1] is None, each[0]))
+        name, site = missing[0]
+        more = f", nor {', '.join(other for other, _ in missing[1:])}" if len(missing) > 1 else ""
+        called = f", which {site.path} calls" if site is not None else ""
+        return self._finding(
+            usage,
+            now,
+            old,
+            Severity.ERROR if site is not None else Severity.WARNING,
+            Certainty.LIKELY if site is not None else Certainty.POSSIBLE,
+            f"{replacement.name}, put in the place of {now.declaration.name}, has no {name}{called}{more}",
+            name,
+            f"AttributeError: '{replacement.name}' object has no attribute '{name}'" if site is not None else None,
+            site,
+        )
+
+    # Parameters that were gained
+
+    def _gained(self, usage: PatchUsage, now: _Place, old: _Place, own: Signature) -> Finding | None:
+        if now.signature is None or old.signature is None:
+            return None
+        new = gained_parameters(own, now.signature, old.signature)
+        if not new:
+            return None
+        names = ", ".join(f"'{parameter.name}'" for parameter in new)
+        return self._finding(
+            usage,
+            now,
+            old,
+            Severity.WARNING,
+            Certainty.LIKELY,
+            f"{self._replacement(usage)} lacks {names}, new in {now.shown}.{usage.name}()",
+            new[0].name,
+        )
+
+    # Findings
+
+    def _called_name(self, usage: PatchUsage) -> str:
+        return usage.type.declaration.qualified_name if isinstance(usage.type, Function) else "<lambda>"
+
+    def _replacement(self, usage: PatchUsage) -> str:
+        owner = usage.owner.class_ if isinstance(usage.owner, Instance) else usage.owner
+        shown = owner.declaration.name if isinstance(owner, Class) else owner.name if isinstance(owner, Module) else ""
+        name = f"{usage.type.declaration.name}()" if isinstance(usage.type, Function) else "the lambda"
+        return f"{name}, put in the place of {shown}.{usage.name},"
+
+    def _finding(
+        self,
+        usage: PatchUsage,
+        now: _Place,
+        old: _Place,
+        severity: Severity,
+        certainty: Certainty,
+        message: str,
+        parameter: str | None,
+        raises: str | None = None,
+        site: CallSite | None = None,
+    ) -> Finding:
+        location, scope = self._where(usage)
+        evidence = self._evidence(now, old)
+        if site is not None:
+            evidence = Evidence(site.path, site.line, evidence.signature, evidence.baseline_signature)
+        return Finding(
+            Kind.INVALID_PATCH,
+            severity,
+            certainty,
+            location,
+            f"{now.symbol}.{usage.name}",
+            message,
+            parameter,
+            raises,
+            True,
+            evidence,
+            scope=scope,
+        )
+
+    def _where(self, usage: PatchUsage) -> tuple[Location, str]:
+        """The replacement's own definition, where the client has it: that is what has to change."""
+        declaration = usage.type.declaration if isinstance(usage.type, Function) else None
+        if declaration is None or declaration.module.tree is None or self.target.is_target(declaration):
+            return usage.location, usage.scope
+        return name_place(declaration), declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0]
+
+    def _evidence(self, now: _Place, old: _Place) -> Evidence:
+        return Evidence(*self._source(now), _shown(now), _shown(old))
+
+    def _source(self, place: _Place) -> tuple[str | None, int | None]:
+        declaration = place.declaration
+        if declaration is not None:
+            return declaration.module.path, declaration.line
+        if isinstance(place.owner, Module):
+            module = self.target.program.module(place.owner.name)
+            return (module.path, 1) if module is not None else (None, None)
+        return place.owner.module.path, place.owner.line
+
+
+def _shown(place: _Place) -> str | None:
+    if place.signature is None or not isinstance(place.declaration, FunctionDeclaration):
+        return None
+    return f"{place.declaration.qualified_name}{place.signature}"

@@ -1,0 +1,34 @@
+"""One release of the target as the questions about classes and patches see it: its program, its judge, its call sites."""
+
+from __future__ import annotations
+
+from driftcheck.compare.callsites import CallSites
+from driftcheck.compare.judge import Judge
+from driftcheck.model import Location
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
+
+
+class Release:
+    """A release of the target with the client beside it."""
+
+    def __init__(self, judge: Judge) -> None:
+        self.judge = judge
+        self.program = judge.program
+        self.signatures = judge.signatures
+        self.sites = CallSites(judge.program)
+
+    def is_target(self, declaration: ClassDeclaration | FunctionDeclaration | ModuleDeclaration) -> bool:
+        """True for what the target declares."""
+        module = declaration if isinstance(declaration, ModuleDeclaration) else declaration.module
+        return self.program.is_target(module.name)
+
+
+def name_place(declaration: ClassDeclaration | FunctionDeclaration) -> Location:
+    """The place of the name in a `def` or `class` statement, columns in characters."""
+    module, node = declaration.module, declaration.node
+    text = module.lines[node.lineno - 1] if node.lineno <= len(module.lines) else ""
+    start = len(text.encode()[: node.col_offset].decode(errors="replace"))
+    word = "class" if isinstance(declaration, ClassDeclaration) else "def"
+    found = text.find(declaration.name, text.find(word, start) + len(word))
+    column = (found if found >= 0 else start) + 1
+    return Location(module.path, node.lineno, column, node.lineno, column + len(declaration.name))

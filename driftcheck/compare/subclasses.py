@@ -1,0 +1,265 @@
+"""The client's classes that derive from the target's: every question about them, asked of both releases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from driftcheck.compare.abstracts import Abstracts
+from driftcheck.compare.bases import Bases
+from driftcheck.compare.construction import Constructions
+from driftcheck.compare.dead_overrides import DeadOverrides
+from driftcheck.compare.initialization import Initialization, Unset
+from driftcheck.compare.members import Definition, Override
+from driftcheck.compare.overrides import Complaint, Overrides
+from driftcheck.compare.release import Release, name_place
+from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity
+from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
+from driftcheck.surface.types import Class
+from driftcheck.usage.usages import ClassUsage
+
+
+@dataclass(slots=True)
+class Answers:
+    """What a number of questions came to: findings, how much was judged, and what could not be, with its reason."""
+
+    findings: list[Finding] = field(default_factory=list)
+    checked: int = 0
+    unresolved: list[tuple[str, int, str]] = field(default_factory=list)
+
+
+class Subclasses:
+    """Asks of each class of the client's what no call of the client's shows.
+
+    `baseline` is None where there is none; `is_own` says that the target is the very release the client was written
+    for. `instantiated` holds the classes that the client calls, `client` its modules.
+    """
+
+    def __init__(
+        self,
+        target: Release,
+        baseline: Release | None,
+        *,
+        is_own: bool,
+        instantiated: Collection[ClassDeclaration],
+        client: Sequence[ModuleDeclaration],
+    ) -> None:
+        self.target = target
+        self.baseline = baseline
+        self.is_own = is_own
+        self.instantiated = set(instantiated)
+        self.overrides = Overrides(target, baseline)
+        self.members = self.overrides.members
+        self.constructions = Constructions(self.overrides)
+        self.dead = DeadOverrides(target, baseline, list(client)) if baseline is not None else None
+        self.abstracts = Abstracts(target)
+        self.abstracts_before = Abstracts(baseline) if baseline is not None else None
+        self.bases = Bases(target)
+        self.bases_before = Bases(baseline) if baseline is not None else None
+        self.initialization = Initialization(target)
+        self.initialization_before = Initialization(baseline) if baseline is not None else None
+
+    def ask(self, usages: Sequence[tuple[ClassUsage, bool]]) -> Answers:
+        """The answers about class statements; each comes with whether the baseline reached the statement, too."""
+        answers = Answers()
+        parents = {
+            entry.declaration
+            for usage, _ in usages
+            for entry in self.target.program.classes.linearize(usage.declaration)[1:]
+            if isinstance(entry, Class)
+        }
+        seen: dict[Finding, None] = {}
+        for usage, was_there in usages:
+            if usage.is_typing_only:
+                continue
+            class_ = usage.declaration
+            is_leaf = class_ not in parents
+            for finding in self._class_findings(usage, is_leaf=is_leaf, was_there=was_there):
+                seen[finding] = None
+            for finding in self._override_findings(usage, answers, was_there=was_there):
+                seen[finding] = None
+        answers.findings = list(seen)
+        return answers
+
+    # Overrides
+
+    def _override_findings(self, usage: ClassUsage, answers: Answers, *, was_there: bool) -> Iterator[Finding]:
+        class_ = usage.declaration
+        for owner in self.members.client_classes(class_):
+            is_mixin = owner is not class_
+            if is_mixin and self.members.target_classes(owner):
+                # It has a class statement of its own that asks.
+                continue
+            for name in owner.members:
+                if name.startswith("__") and name not in ("__init__", "__call__"):
+                    continue
+                override = self.members.override(class_, owner, name)
+                if override is None or override.own.function is None:
+                    continue
+                yield from self._judged(usage, override, answers, was_there=was_there)
+
+    def _judged(
+        self, usage: ClassUsage, override: Override, answers: Answers, *, was_there: bool
+    ) -> Iterator[Finding]:
+        own = override.own
+        assert own.function is not None
+        place = (own.owner.module.path, own.function.line)
+        if override.base is None:
+            before = self.overrides.before(override)
+            if override.hidden_by:
+                # The target's own class had it; now only a base that can't be read may have.
+                answers.unresolved += [(*place, override.hidden_by)] if before is not None else []
+            elif self.dead is not None and was_there:
+                dead = self.dead.find(override.class_, own.owner, own.name)
+                if dead is not None:
+                    answers.checked += 1
+                    successor = f"; {dead.successor} is new" if dead.successor is not None else ""
+                    yield self._finding(
+                        own,
+                        Complaint(
+                            Kind.DEAD_OVERRIDE,
+                            Severity.SILENT,
+                            Certainty.LIKELY,
+                            f"{own.shown}() overrides nothing any more, and nobody calls it: "
+                            f"{dead.base.shown} is gone{successor}",
+                        ),
+                        dead.base,
+                        dead.base,
+                    )
+            return
+        answers.checked += 1
+        if self.is_own:
+            return
+        if own.name == "__init__":
+            complaint = self.constructions.complaint(override)
+        else:
+            complaint = self.overrides.complaint(override)
+        if complaint is not None and (was_there or self.baseline is None):
+            before = self.overrides.before(override)
+            yield self._finding(own, complaint, override.base, before.base if before is not None else None)
+
+    def _finding(
+        self, own: Definition, complaint: Complaint, base: Definition, before: Definition | None
+    ) -> Finding:
+        assert own.function is not None
+        site = complaint.site
+        return Finding(
+            complaint.kind,
+            complaint.severity,
+            complaint.certainty,
+            name_place(own.function),
+            base.symbol,
+            complaint.message,
+            complaint.parameter,
+            complaint.raises,
+            True if self.baseline is not None else None,
+            Evidence(
+                site.path if site is not None else base.owner.module.path,
+                site.line if site is not None else base.binding.line,
+                _shown(base),
+                _shown(before) if before is not None else None,
+            ),
+            scope=own.owner.qualified_name,
+        )
+
+    # Class statements
+
+    def _class_findings(self, usage: ClassUsage, *, is_leaf: bool, was_there: bool) -> Iterator[Finding]:
+        class_ = usage.declaration
+        if not self.is_own and (was_there or self.baseline is None):
+            yield from self._base_findings(usage)
+        yield from self._abstract_findings(usage, is_leaf=is_leaf, was_there=was_there)
+        if self.initialization_before is not None and was_there and not self.is_own:
+            before = self.initialization_before.unset(class_)
+            for name, unset in self.initialization.unset(class_).items():
+                if name not in before and self._is_read(class_, unset):
+                    yield self._unset_finding(usage, unset)
+
+    def _base_findings(self, usage: ClassUsage) -> Iterator[Finding]:
+        problem = self.bases.problem(usage.declaration)
+        if problem is None:
+            return
+        if self.bases_before is not None and self.bases_before.problem(usage.declaration) is not None:
+            return
+        is_error = problem.raises is not None
+        yield Finding(
+            Kind.UNRESOLVED_BASE,
+            Severity.ERROR if is_error else Severity.WARNING,
+            Certainty.CERTAIN if is_error else Certainty.POSSIBLE,
+            name_place(usage.declaration),
+            problem.base.symbol,
+            f"class {usage.declaration.name}: {problem.message}",
+            None,
+            problem.raises,
+            True if self.baseline is not None else None,
+            Evidence(problem.base.module.path, problem.base.line),
+            scope=usage.scope,
+        )
+
+    def _abstract_findings(self, usage: ClassUsage, *, is_leaf: bool, was_there: bool) -> Iterator[Finding]:
+        class_ = usage.declaration
+        is_called = class_ in self.instantiated
+        if not is_called and (not is_leaf or self.abstracts.declares(class_)):
+            return
+        open_ = self.abstracts.open(class_)
+        missing = [definition for definition in open_.missing if self.target.is_target(definition.owner)]
+        if not missing or open_.hidden_by:
+            return
+        drift: bool | None = None
+        if self.is_own:
+            drift = False
+        elif self.abstracts_before is not None and was_there:
+            known = {definition.name for definition in self.abstracts_before.open(class_).missing}
+            new = [definition for definition in missing if definition.name not in known]
+            drift, missing = bool(new), new or missing
+        if not is_called and (drift is False or (drift is None and self.baseline is not None)):
+            # A class that nobody is seen to make may be meant to stay abstract.
+            return
+        is_sure = is_called or bool(drift)
+        names = ", ".join(definition.name for definition in missing)
+        for definition in missing:
+            yield Finding(
+                Kind.MISSING_ABSTRACT_METHOD,
+                Severity.ERROR if is_sure else Severity.WARNING,
+                Certainty.CERTAIN if is_called else Certainty.LIKELY if is_sure else Certainty.POSSIBLE,
+                name_place(class_),
+                definition.symbol,
+                f"{class_.name} lacks the abstract {definition.form} {definition.name} of {definition.owner.name}",
+                None,
+                f"TypeError: Can't instantiate abstract class {class_.name} "
+                f"without an implementation for abstract methods {names}",
+                drift,
+                Evidence(definition.owner.module.path, definition.binding.line, _shown(definition)),
+                scope=usage.scope,
+            )
+
+    # Attributes that a skipped constructor would set
+
+    def _is_read(self, class_: ClassDeclaration, unset: Unset) -> bool:
+        """True where something of the target may still call the method that reads."""
+        return self.overrides.reach.is_called(class_, unset.reader)
+
+    def _unset_finding(self, usage: ClassUsage, unset: Unset) -> Finding:
+        class_ = usage.declaration
+        own = self.members.definition(class_, "__init__")
+        assert own is not None and own.function is not None and unset.skipped.owner is not None
+        owner = unset.skipped.owner
+        return Finding(
+            Kind.SKIPPED_INIT,
+            Severity.ERROR if unset.is_certain else Severity.WARNING,
+            Certainty.LIKELY if unset.is_certain else Certainty.POSSIBLE,
+            name_place(own.function),
+            f"{owner.symbol}.{unset.name}",
+            f"{class_.name} skips {owner.name}.__init__, which sets {unset.name} now; "
+            f"the inherited {unset.reader.name}() reads it",
+            None,
+            f"AttributeError: '{class_.name}' object has no attribute '{unset.name}'",
+            True,
+            Evidence(unset.reader.module.path, unset.line),
+            scope=own.owner.qualified_name,
+        )
+
+
+def _shown(definition: Definition) -> str:
+    signature = definition.signature
+    return f"{definition.shown}{signature if signature is not None else ''}"
