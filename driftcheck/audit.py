@@ -357,6 +357,10 @@ def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
             found = findings.imported(usage, verdict)
             result.findings += [found] if found is not None else []
         elif isinstance(usage, CallUsage):
+            doubt = findings.doubt_of_call(usage, verdict)
+            if doubt:
+                result.leave(usage, sort, doubt)
+                continue
             result.findings += findings.call(usage, verdict)
         elif isinstance(usage, ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage):
             result.findings += findings.other(usage, verdict)

@@ -191,7 +191,8 @@ class Collector(Expressions):
             self._visit(node.value)
         declared = self.program.annotations.instance(node.annotation, self._scope)
         if isinstance(declared, Unknown) and node.value is not None:
-            declared = self._infer(node.value)
+            # Whoever writes `Any` says that the value may be more than what is seen to be put there.
+            declared = inexact(self._infer(node.value))
         self._store(node.target, declared)
 
     def _augmented(self, node: ast.AugAssign) -> None:
