@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts
 from driftcheck.compare.deprecation import ending_release
+from driftcheck.compare.descendants import Descendants
 from driftcheck.compare.exceptions import expected_exception
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.kinds import KindChange, attribute_change, call_change, is_async, reference_change
@@ -52,6 +53,7 @@ class Findings:
         self.relocation = relocation or Relocation(judge.program, None)
         self.program = judge.program
         self.baseline = baseline
+        self.descendants = Descendants(judge)
         # (path of a client's file, module whose import fails there).
         self.failed_imports: set[tuple[str, str]] = set()
         # What the client itself puts on the target's classes and modules: (owner, name).
@@ -292,6 +294,12 @@ class Findings:
     def is_put_in_place(self, usage: ImportUsage) -> bool:
         """True where the client names the missing module in a string and puts modules under computed names in place."""
         return self.puts_modules_in_place and usage.module in self.named and not self._drift(usage)
+
+    def doubt_of_call(self, usage: CallUsage, verdict: Verdict) -> str:
+        """Why a call that a declared class refuses may fit all the same, "" where nothing says so."""
+        if verdict.status != "broken" or self._drift(usage):
+            return ""
+        return self.descendants.taking(usage, verdict)
 
     def call(self, usage: CallUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a call that does not bind, or that binds to something else than in the baseline."""

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from driftcheck.surface.scopes import Scope
 
 _DEPTH = 60
+# Of longer lists and sets only so many elements are looked at.
+_LONGEST_DISPLAY = 24
 SELF = Unknown("Self")
 _TRANSFORMATIONS: dict[str, Transformed] = {
     "contextlib.contextmanager": "context manager",
@@ -122,13 +124,16 @@ class Inference:
             self.element(self.infer(element.value, scope))
             if isinstance(element, ast.Starred)
             else self.infer(element, scope)
-            for element in node.elts[:8]
+            for element in node.elts[:_LONGEST_DISPLAY]
         ]
+        if len(node.elts) > _LONGEST_DISPLAY:
+            elements.append(Unknown("container of many elements"))
         return builtin(name, union([_widened(element) for element in elements]))
 
     def _dict(self, node: ast.Dict, scope: Scope) -> Type:
         items: dict[str, Type] = {}
         keys: list[Type] = []
+        values: list[Type] = []
         is_open = False
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
@@ -141,12 +146,15 @@ class Inference:
             elif isinstance(key, ast.Constant) and isinstance(key.value, str):
                 items[key.value] = self.infer(value, scope)
             else:
-                keys.append(self.infer(key, scope))
-                if len(keys) > 4:
+                if len(keys) == _LONGEST_DISPLAY:
+                    values.append(Unknown("container of many elements"))
                     break
-                items.setdefault("", self.infer(value, scope))
+                keys.append(self.infer(key, scope))
+                values.append(self.infer(value, scope))
         if keys:
-            return builtin("dict", union([_widened(key) for key in keys]), union([_widened(v) for v in items.values()]))
+            keys += [builtin("str")] if items else []
+            values += items.values()
+            return builtin("dict", union([_widened(key) for key in keys]), union([_widened(value) for value in values]))
         return Dictionary(tuple(items.items()), is_open)
 
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Type:

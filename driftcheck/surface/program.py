@@ -37,6 +37,7 @@ from driftcheck.surface.types import (
     Type,
     Unknown,
     builtin,
+    inexact,
     is_unknown,
     members_of,
     union,
@@ -393,7 +394,10 @@ class Program:
             return Unknown("value of a pattern or declaration")
         if binding.element == "except":
             return self.inference.caught(binding.value, scope)
-        return self.inference.bound(binding, scope)
+        found = self.inference.bound(binding, scope)
+        # Whoever writes `Any` says that the value may be more than what is seen to be put there.
+        is_declared = binding.annotation is not None and not self.annotations.is_alias_marker(binding.annotation, scope)
+        return inexact(found) if is_declared else found
 
     # Branches
 

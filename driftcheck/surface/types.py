@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal as Choice
 from typing import Union as _Union
 
@@ -205,6 +205,13 @@ def union(members: Iterable[Type]) -> Type:
 
 
 LARGEST_UNION = 24
+
+
+def inexact(type_: Type) -> Type:
+    """The type of a value that may be of a class below the one it was made of."""
+    if isinstance(type_, Union):
+        return union([inexact(member) for member in type_.members])
+    return replace(type_, exact=False) if isinstance(type_, Instance) else type_
 
 
 def members_of(type_: Type) -> tuple[Type, ...]:

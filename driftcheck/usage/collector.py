@@ -15,7 +15,7 @@ from driftcheck.surface.declarations import (
     target_names,
 )
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
-from driftcheck.surface.types import Absent, Class, Dictionary, Instance, Type, Unknown, union
+from driftcheck.surface.types import Absent, Class, Dictionary, Instance, Type, Unknown, inexact, union
 from driftcheck.usage.expressions import Expressions, call_of
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
 from driftcheck.usage.guards import (

@@ -15,8 +15,10 @@ from driftcheck.surface.types import (
     Class,
     Dictionary,
     External,
+    Function,
     Instance,
     Literal,
+    Module,
     Tuple,
     Type,
     Unknown,
@@ -122,6 +124,20 @@ class FlowScope:
                 class_ = self.program.inference.infer(right, self)
                 if isinstance(class_, Class):
                     self._set(path, Instance(class_, exact=True))
+        elif path is not None and isinstance(operator, ast.Is | ast.IsNot):
+            self._narrow_identity(path, target, right, holds)
+
+    def _narrow_identity(self, path: str, target: ast.expr, right: ast.expr, holds: bool) -> None:
+        """`value is module` or `value is Class`, of which there is only one."""
+        other = self.program.inference.infer(right, self)
+        if not isinstance(other, Module | Class | Function) or (isinstance(other, Class) and other.is_open):
+            return
+        if holds:
+            self._set(path, other)
+            return
+        rest = [member for member in members_of(self.program.inference.infer(target, self)) if member != other]
+        if rest:
+            self._set(path, union(rest))
 
     def _narrow_call(self, test: ast.Call, holds: bool) -> None:
         name = test.func.id if isinstance(test.func, ast.Name) else ""
