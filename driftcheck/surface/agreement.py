@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.signatures import Callee, Signatures, shape
-from driftcheck.surface.types import Absent, Class, Function, Instance, Type, Unknown
+from driftcheck.surface.types import Absent, Class, Function, Instance, Type, Unknown, members_of, union
 
 if TYPE_CHECKING:
     from driftcheck.model import Signature
@@ -115,10 +115,13 @@ def static_callee(
             type_ = program.inference.attribute(type_, part)
     if isinstance(type_, Absent):
         return Unknown(f"{type_.name} is not there")
-    if isinstance(type_, Function) and type_.transformed.endswith("kernel"):
-        # A kernel's own parameters are what there is to compare, though a call of it meets something else.
-        type_ = replace(type_, transformed="")
-    return signatures.callee(type_)
+    return signatures.callee(union([_as_written(member) for member in members_of(type_)]))
+
+
+def _as_written(type_: Type) -> Type:
+    """A kernel as the function that is written: its parameters can be compared, though a call meets something else."""
+    is_kernel = isinstance(type_, Function) and type_.transformed.endswith("kernel")
+    return replace(type_, transformed="") if is_kernel and isinstance(type_, Function) else type_
 
 
 def differences_of(static: Signature, runtime: Signature) -> Iterator[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from driftcheck.model import Parameter, ParameterKind, Signature
-from driftcheck.surface.accepted import ANYTHING
+from driftcheck.surface.accepted import ANYTHING, takes_anything
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.types import (
     Absent,
@@ -174,14 +174,20 @@ class Signatures:
         return Unknown(f"call of a {type(type_).__name__.lower()}")
 
     def _several(self, type_: Union) -> Callee | Unknown:
-        """What a call meets where several things may be behind a name that all take the same."""
+        """What a call meets where several things may be behind a name that all take the same.
+
+        One that takes anything says nothing: it stands in where the real one can't be had.
+        """
         found: list[Callee] = []
         for member in type_.members:
             callee = self.callee(member)
-            if not isinstance(callee, Callee) or (found and shape(callee.signature) != shape(found[0].signature)):
+            if not isinstance(callee, Callee):
                 return Unknown("one of several")
             found.append(callee)
-        return found[0]
+        told = [callee for callee in found if not takes_anything(callee.signature)] or found
+        if any(shape(callee.signature) != shape(told[0].signature) for callee in told[1:]):
+            return Unknown("one of several")
+        return told[0]
 
     def _function(self, type_: Function) -> Callee | Unknown:
         declaration = type_.declaration
