@@ -647,7 +647,7 @@ def substitute(type_: Type, mapping: dict[TypeVariable, Type]) -> Type:
     return type_
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def known_class(path: str) -> type | None:
     """The real class behind a dotted path into Python's own library, None for anything else."""
     from driftcheck.surface.program import is_standard_library
@@ -666,7 +666,7 @@ def known_class(path: str) -> type | None:
     return None
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _names_in_methods(class_: type) -> frozenset[str]:
     """The names that the Python code of a class's methods mentions: what they store on an instance is among them."""
     names: set[str] = set()

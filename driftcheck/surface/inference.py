@@ -547,9 +547,7 @@ class Inference:
             if isinstance(type_, Union):
                 # A stand-in for a library that may not be there decorates as the library does.
                 outside = [member for member in type_.members if isinstance(member, External)]
-                if outside and all(is_transparent(member.path) for member in outside):
-                    type_ = outside[0]
-                elif len(outside) == 1 and outside[0].path in _TRANSFORMATIONS:
+                if (outside and all(is_transparent(member.path) for member in outside)) or (len(outside) == 1 and outside[0].path in _TRANSFORMATIONS):
                     type_ = outside[0]
             if isinstance(type_, External):
                 if type_.path in _TRANSFORMATIONS:

@@ -180,7 +180,7 @@ class Interpreter:
         declaration = function.declaration
         if not self.can_follow(declaration):
             return None
-        return self._answer(declaration, {name: None for name in _parameter_names(declaration)})
+        return self._answer(declaration, dict.fromkeys(_parameter_names(declaration)))
 
     def call_closure(self, closure: Closure, node: ast.Call, scope: Scope) -> Value | None:
         """What a call of a function gives that a helper has made."""

@@ -16,8 +16,8 @@ from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
 from driftcheck.surface.types import Absent, Dictionary, External, Function, Instance, Type, Unknown
 from driftcheck.usage.flow import FlowScope, path_of
-from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.patches import Patches
+from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
