@@ -68,7 +68,9 @@ class Bases:
             if isinstance(entry, External) and entry.path not in ("builtins.object", "abc.ABC", "enum.Enum"):
                 return True
             if isinstance(entry, Class):
-                if "__class_getitem__" in entry.declaration.members or getattr(entry.declaration.node, "type_params", None):
+                if "__class_getitem__" in entry.declaration.members or getattr(
+                    entry.declaration.node, "type_params", None
+                ):
                     return True
                 if any(isinstance(base, ast.Subscript) for base in entry.declaration.node.bases):
                     return True

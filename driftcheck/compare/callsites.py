@@ -178,7 +178,9 @@ class CallSites:
             for function, _ in self.sites_on(path, places[path]):
                 for site in self.calls_in(function):
                     called = site.node.func
-                    if (is_attribute and isinstance(called, ast.Attribute) and called.attr == name) or (not is_attribute and isinstance(called, ast.Name) and called.id == name):
+                    if (is_attribute and isinstance(called, ast.Attribute) and called.attr == name) or (
+                        not is_attribute and isinstance(called, ast.Name) and called.id == name
+                    ):
                         yield site
 
     def _functions_at(self, module: ModuleDeclaration, line: int) -> Iterator[FunctionDeclaration]:

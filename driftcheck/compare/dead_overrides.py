@@ -58,7 +58,9 @@ class DeadOverrides:
         found = self._uses.get(name)
         if found is None:
             word = re.escape(name)
-            pattern = re.compile(rf"(?<!super\(\))\.{word}\b|[\"'](?:[\w.]+\.)?{word}[\"']|\b{word}\s*=[^=]|=\s*{word}\b")
+            pattern = re.compile(
+                rf"(?<!super\(\))\.{word}\b|[\"'](?:[\w.]+\.)?{word}[\"']|\b{word}\s*=[^=]|=\s*{word}\b"
+            )
             found = any(pattern.search(module.text) for module in self.client)
             self._uses[name] = found
         return found

@@ -116,5 +116,3 @@ def _classes_named(module: ModuleDeclaration, name: str) -> Iterator[ClassDeclar
                     pending.append(binding.class_)
                     if bound == name:
                         yield binding.class_
-
-

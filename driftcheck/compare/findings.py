@@ -388,7 +388,9 @@ class Findings:
 
     # Results, variables, sorts of things
 
-    def other(self, usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage, verdict: Verdict) -> list[Finding]:
+    def other(
+        self, usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage, verdict: Verdict
+    ) -> list[Finding]:
         """The findings for a result, a variable or a class that was right for its use in the baseline and is not now."""
         earlier = self.earlier(usage)
         if usage.is_typing_only:
@@ -408,7 +410,10 @@ class Findings:
         return self._returned(usage, verdict)
 
     def _lasting(
-        self, usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage, verdict: Verdict, earlier: Verdict | None
+        self,
+        usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage,
+        verdict: Verdict,
+        earlier: Verdict | None,
     ) -> list[Finding]:
         """The findings that stand whatever the baseline says: strings that lead nowhere, variables that are only set."""
         if verdict.status != "broken":

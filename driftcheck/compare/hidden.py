@@ -32,9 +32,7 @@ def hidden_drift(
     """
     target, before = Release(findings.judge), Release(baseline) if baseline is not None else None
     subclasses = Subclasses(target, before, is_own=is_own, instantiated=instantiated, client=client)
-    classes = [
-        (usage, findings.earlier(usage) is not None) for usage, _ in judged if isinstance(usage, ClassUsage)
-    ]
+    classes = [(usage, findings.earlier(usage) is not None) for usage, _ in judged if isinstance(usage, ClassUsage)]
     patches = []
     for usage, _ in judged:
         if isinstance(usage, PatchUsage):

@@ -77,12 +77,18 @@ class Initialization:
             pending += following
         return reached
 
-    def _called_from(self, function: FunctionDeclaration, order: list[Class | External | Unknown]) -> list[FunctionDeclaration] | None:
+    def _called_from(
+        self, function: FunctionDeclaration, order: list[Class | External | Unknown]
+    ) -> list[FunctionDeclaration] | None:
         found: list[FunctionDeclaration] = []
         for node in ast.walk(ast.Module(function.body, [])):
             if not isinstance(node, ast.Attribute) or node.attr != "__init__":
                 continue
-            if isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "super":
+            if (
+                isinstance(node.value, ast.Call)
+                and isinstance(node.value.func, ast.Name)
+                and node.value.func.id == "super"
+            ):
                 start = function.owner
                 if node.value.args:
                     type_ = self.program.inference.infer(node.value.args[0], self.program.function_scope(function))
@@ -101,13 +107,17 @@ class Initialization:
                 found.append(following)
         return found
 
-    def _next(self, order: list[Class | External | Unknown], after: ClassDeclaration | None) -> FunctionDeclaration | None:
+    def _next(
+        self, order: list[Class | External | Unknown], after: ClassDeclaration | None
+    ) -> FunctionDeclaration | None:
         for index, entry in enumerate(order):
             if isinstance(entry, Class) and entry.declaration is after:
                 return self._constructor(order[index + 1 :])
         return None
 
-    def _constructor(self, entries: tuple[Class | External | Unknown, ...] | list[Class | External | Unknown]) -> FunctionDeclaration | None:
+    def _constructor(
+        self, entries: tuple[Class | External | Unknown, ...] | list[Class | External | Unknown]
+    ) -> FunctionDeclaration | None:
         for entry in entries:
             if isinstance(entry, Class):
                 found = self.members.definition(entry.declaration, "__init__")

@@ -356,7 +356,13 @@ def gained_parameters(own: Signature, base: Signature, before: Signature) -> lis
         if parameter.is_variadic:
             if any(old.kind is parameter.kind for old in before.parameters) or parameter.kind in kinds:
                 continue
-        elif parameter.name in continued or before.parameter(parameter.name) is not None or own.parameter(parameter.name) is not None or ParameterKind.VAR_KEYWORD in kinds or (parameter.kind is not ParameterKind.KEYWORD_ONLY and ParameterKind.VAR_POSITIONAL in kinds):
+        elif (
+            parameter.name in continued
+            or before.parameter(parameter.name) is not None
+            or own.parameter(parameter.name) is not None
+            or ParameterKind.VAR_KEYWORD in kinds
+            or (parameter.kind is not ParameterKind.KEYWORD_ONLY and ParameterKind.VAR_POSITIONAL in kinds)
+        ):
             continue
         new.append(parameter)
     return new

@@ -74,7 +74,9 @@ class Reach:
             # A declared base may be the class; a class below it has what is put on it unless it defines its own.
             if self._derives(class_, found.declaration):
                 is_value = isinstance(member, Instance) or found.declaration is class_ or found.is_open
-                answers.append(is_value and not (isinstance(member, Instance) and member.exact and found.declaration is not class_))
+                answers.append(
+                    is_value and not (isinstance(member, Instance) and member.exact and found.declaration is not class_)
+                )
             elif self._derives(found.declaration, class_):
                 first = self.members.first(found.declaration, definition.name)
                 answers.append(isinstance(first, Definition) and first.owner is definition.owner)

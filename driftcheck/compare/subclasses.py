@@ -98,9 +98,7 @@ class Subclasses:
                     continue
                 yield from self._judged(usage, override, answers, was_there=was_there)
 
-    def _judged(
-        self, usage: ClassUsage, override: Override, answers: Answers, *, was_there: bool
-    ) -> Iterator[Finding]:
+    def _judged(self, usage: ClassUsage, override: Override, answers: Answers, *, was_there: bool) -> Iterator[Finding]:
         own = override.own
         assert own.function is not None
         place = (own.owner.module.path, own.function.line)
@@ -138,9 +136,7 @@ class Subclasses:
             before = self.overrides.before(override)
             yield self._finding(own, complaint, override.base, before.base if before is not None else None)
 
-    def _finding(
-        self, own: Definition, complaint: Complaint, base: Definition, before: Definition | None
-    ) -> Finding:
+    def _finding(self, own: Definition, complaint: Complaint, base: Definition, before: Definition | None) -> Finding:
         assert own.function is not None
         site = complaint.site
         return Finding(

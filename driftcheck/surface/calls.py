@@ -85,7 +85,11 @@ class Calls:
                 return callee.arguments[0]
             if callee.class_.path == "builtins.type" and callee.arguments:
                 return callee.arguments[0]
-            return OUTSIDE if is_torch_module(callee.class_.path) else Unknown(f"call of an instance of {callee.class_.path}")
+            return (
+                OUTSIDE
+                if is_torch_module(callee.class_.path)
+                else Unknown(f"call of an instance of {callee.class_.path}")
+            )
         method = self.called(callee)
         if isinstance(method, Function):
             return self._function_result(method, node, scope)
@@ -215,7 +219,11 @@ class Calls:
             inner = self.inference.infer(node.args[0], scope) if node.args else NONE
             return Instance(External("contextlib.AbstractContextManager"), (inner,))
         if path == "collections.deque":
-            first = self.inference.element(self.inference.infer(node.args[0], scope)) if node.args else Unknown("empty container")
+            first = (
+                self.inference.element(self.inference.infer(node.args[0], scope))
+                if node.args
+                else Unknown("empty container")
+            )
             return Instance(External(path), (first,))
         if path in _MODULE_CONTAINERS:
             return Instance(External(path), self._held(name, node, scope))
@@ -230,14 +238,19 @@ class Calls:
         """What a container of torch modules made by a call holds."""
         if not node.args:
             return ()
-        given = [self.inference.infer(argument, scope) for argument in node.args if not isinstance(argument, ast.Starred)]
+        given = [
+            self.inference.infer(argument, scope) for argument in node.args if not isinstance(argument, ast.Starred)
+        ]
         if name == "Sequential":
             return (union(given),) if len(given) == len(node.args) and not isinstance(given[0], Dictionary) else ()
         first = given[0] if given else Unknown("unpacked value")
         if name == "ModuleList":
             return (self.inference.element(first),)
         if isinstance(first, Dictionary):
-            return (builtin("str"), union([value for _, value in first.items]) if first.items else Unknown("empty container"))
+            return (
+                builtin("str"),
+                union([value for _, value in first.items]) if first.items else Unknown("empty container"),
+            )
         return first.arguments if isinstance(first, Instance) and len(first.arguments) == 2 else ()
 
     def _made_class(self, path: str, node: ast.Call, scope: Scope) -> Class | None:

@@ -59,8 +59,17 @@ _ITERABLES = frozenset(
      "AsyncGenerator", "Container", "UserList", "ModuleList", "Sequential", "ParameterList")
 )  # fmt: skip
 MAPPINGS = frozenset(
-    ("dict", "Mapping", "MutableMapping", "defaultdict", "OrderedDict", "WeakValueDictionary", "UserDict", "ChainMap",
-     "ModuleDict")
+    (
+        "dict",
+        "Mapping",
+        "MutableMapping",
+        "defaultdict",
+        "OrderedDict",
+        "WeakValueDictionary",
+        "UserDict",
+        "ChainMap",
+        "ModuleDict",
+    )
 )
 
 
@@ -283,8 +292,14 @@ class Inference:
             "builtins.list", "builtins.str", "builtins.int", "builtins.float",
         ):  # fmt: skip
             return left
-        if left == OUTSIDE or self.infer(node.right, scope) == OUTSIDE or (
-            isinstance(left, Instance) and isinstance(left.class_, External) and part_of(left.class_.path) is not None
+        if (
+            left == OUTSIDE
+            or self.infer(node.right, scope) == OUTSIDE
+            or (
+                isinstance(left, Instance)
+                and isinstance(left.class_, External)
+                and part_of(left.class_.path) is not None
+            )
         ):
             return OUTSIDE
         return Unknown("arithmetic")
@@ -547,7 +562,9 @@ class Inference:
             if isinstance(type_, Union):
                 # A stand-in for a library that may not be there decorates as the library does.
                 outside = [member for member in type_.members if isinstance(member, External)]
-                if (outside and all(is_transparent(member.path) for member in outside)) or (len(outside) == 1 and outside[0].path in _TRANSFORMATIONS):
+                if (outside and all(is_transparent(member.path) for member in outside)) or (
+                    len(outside) == 1 and outside[0].path in _TRANSFORMATIONS
+                ):
                     type_ = outside[0]
             if isinstance(type_, External):
                 if type_.path in _TRANSFORMATIONS:

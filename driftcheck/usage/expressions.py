@@ -33,7 +33,22 @@ from driftcheck.usage.usages import (
 Sink = Callable[[Usage], None]
 # Built-in functions that never change what they are given.
 _HARMLESS = frozenset(
-    ("len", "print", "str", "repr", "dict", "list", "tuple", "set", "sorted", "isinstance", "bool", "type", "id", "iter")
+    (
+        "len",
+        "print",
+        "str",
+        "repr",
+        "dict",
+        "list",
+        "tuple",
+        "set",
+        "sorted",
+        "isinstance",
+        "bool",
+        "type",
+        "id",
+        "iter",
+    )
 )
 _PROBES_OF_MODULES = frozenset(("importlib.util.find_spec", "importlib.find_loader", "pkgutil.find_loader"))
 _ENVIRONMENT = {
