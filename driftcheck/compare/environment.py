@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from driftcheck.knowledge import Environment
 from driftcheck.surface.program import Program
 
@@ -40,7 +38,7 @@ class Variables:
     def _is_mentioned(self, name: str) -> bool:
         found = self._mentioned.get(name)
         if found is None:
-            pattern = re.compile(rb"[\"']%s[\"']" % re.escape(name.encode()))
-            found = any(pattern.search(data) for _, data in self.program.target_sources())
+            quoted = f'"{name}"'.encode(), f"'{name}'".encode()
+            found = any(quoted[0] in data or quoted[1] in data for _, data in self.program.target_sources())
             self._mentioned[name] = found
         return found

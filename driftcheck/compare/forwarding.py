@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from driftcheck.compare.bind import BindingProblem, bind
 from driftcheck.model import Argument, Arguments, Kind, ParameterKind
 from driftcheck.surface.declarations import FunctionDeclaration
-from driftcheck.surface.inference import own_nodes
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Class, Function, Instance, Super, Type, members_of
 from driftcheck.usage.arguments import arguments_of
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from driftcheck.compare.members import Definition, Members
 from driftcheck.compare.release import Release
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
-from driftcheck.surface.inference import own_nodes
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Class, External, Unknown
 
 

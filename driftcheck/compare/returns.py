@@ -6,8 +6,8 @@ import ast
 from typing import Literal
 
 from driftcheck.surface.declarations import FunctionDeclaration
-from driftcheck.surface.inference import own_nodes
 from driftcheck.surface.program import Program
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import NONE, Absent, Class, Function, Instance, Tuple, Type, Unknown, members_of
 from driftcheck.surface.types import Literal as LiteralType
 from driftcheck.usage.usages import ReturnUsage

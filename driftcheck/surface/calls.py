@@ -424,7 +424,7 @@ class Calls:
         return found
 
     def _keeps_signature(self, decorator: FunctionDeclaration, is_called: bool) -> bool:
-        from driftcheck.surface.inference import own_nodes
+        from driftcheck.surface.syntax import own_nodes
 
         arguments = decorator.node.args
         names = {argument.arg for argument in [*arguments.posonlyargs, *arguments.args]}
@@ -485,7 +485,7 @@ class Calls:
         return any(_hands_everything(node, wrapped, rest, keywords) for part in inner.body for node in ast.walk(part))
 
     def _returned_function(self, function: FunctionDeclaration) -> FunctionDeclaration | None:
-        from driftcheck.surface.inference import own_nodes
+        from driftcheck.surface.syntax import own_nodes
 
         returns = [node for node in own_nodes(function.body) if isinstance(node, ast.Return)]
         if len(returns) != 1 or not isinstance(returns[0].value, ast.Name):

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
-from driftcheck.surface.inference import own_nodes
 from driftcheck.surface.literals import Literals, Written
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Class, External, Function, Instance, Partial
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 from driftcheck.surface.declarations import Binding, ClassDeclaration, Context, FunctionDeclaration
 from driftcheck.surface.libraries import has_member, is_torch_module
+from driftcheck.surface.syntax import all_statements, nodes_of, own_nodes, own_statements
 from driftcheck.surface.types import (
     Absent,
     Class,
@@ -47,6 +48,9 @@ _PROPERTIES = frozenset(
     ("property", "cached_property", "abstractproperty", "cachedproperty", "lazy_property", "getter")
 )
 # What puts names on the receiver that only the run knows; to read its `__dict__` adds nothing to it.
+# Calls that store an attribute whose name is given as a string.
+_STORING_CALL = re.compile(r"setattr|\b(?:register_\w+|add_module)\(")
+_QUOTED_NAME = re.compile(r"[\"'](\w+)[\"']")
 _DYNAMIC_SELF = re.compile(
     r"setattr\(\s*(self|cls)\s*,\s*[^\"'\s]|object\.__setattr__\(\s*self\s*,\s*[^\"'\s]"
     r"|(\b(self|cls)\.__dict__|\bvars\(\s*self\s*\))\s*(\.(update|setdefault|__setitem__)\b|\[[^\]]*\]\s*=[^=]|\|?=[^=])"
@@ -88,6 +92,7 @@ class Classes:
         self._linearizing: set[ClassDeclaration] = set()
         self._parameters: dict[ClassDeclaration, tuple[TypeVariable, ...]] = {}
         self._stores: dict[FunctionDeclaration, dict[str, list[Store]]] = {}
+        self._storing: dict[ClassDeclaration, dict[str, list[tuple[FunctionDeclaration, str]]]] = {}
         self._roles: dict[FunctionDeclaration, Role] = {}
         self._stand_ins: dict[ClassDeclaration, bool] = {}
         self._attributes: dict[tuple[Class, str, bool], Type] = {}
@@ -118,7 +123,7 @@ class Classes:
             is_generic = isinstance(origin, External) and origin.path in _GENERIC
             parts = base.slice.elts if isinstance(base.slice, ast.Tuple) else [base.slice]
             for part in parts:
-                for node in ast.walk(part):
+                for node in nodes_of(part):
                     if isinstance(node, ast.Name | ast.Attribute):
                         type_ = self.program.annotations.value(node, scope)
                         if isinstance(type_, TypeVariable):
@@ -367,29 +372,26 @@ class Classes:
 
     def stores(self, class_: ClassDeclaration, name: str) -> Iterator[Store]:
         """The places in a class's methods that store an attribute of the receiver."""
-        for function in class_.methods():
-            known = self._stores.get(function)
-            if known is None:
-                arguments = function.node.args
-                first = next(iter([*arguments.posonlyargs, *arguments.args]), None)
-                if first is None or not _mentions(function, f"{first.arg}.{name}", f'"{name}"', f"'{name}'"):
-                    continue
-                known = self._stores[function] = _collect_stores(function, first.arg)
-            yield from known.get(name, ())
+        storing = self._storing.get(class_)
+        if storing is None:
+            storing = self._storing[class_] = _storing_methods(class_)
+        for function, receiver in storing.get(name, ()):
+            yield from self._stores_of(function, receiver).get(name, ())
+
+    def _stores_of(self, function: FunctionDeclaration, receiver: str) -> dict[str, list[Store]]:
+        known = self._stores.get(function)
+        if known is None:
+            known = self._stores[function] = _collect_stores(function, receiver)
+        return known
 
     def stored_names(self, class_: ClassDeclaration) -> dict[str, list[Store]]:
         """Every attribute that the methods of a class store on the receiver."""
         names: dict[str, list[Store]] = {}
         for function in class_.methods():
-            arguments = function.node.args
-            first = next(iter([*arguments.posonlyargs, *arguments.args]), None)
-            if first is None:
-                continue
-            known = self._stores.get(function)
-            if known is None:
-                known = self._stores[function] = _collect_stores(function, first.arg)
-            for name, stores in known.items():
-                names.setdefault(name, []).extend(stores)
+            receiver = _receiver_of(function)
+            if receiver is not None:
+                for name, stores in self._stores_of(function, receiver).items():
+                    names.setdefault(name, []).extend(stores)
         return names
 
     def attribute(self, receiver: Instance | Class, name: str) -> Type:
@@ -721,9 +723,31 @@ def _is_setter(node: ast.expr) -> bool:
     return isinstance(node, ast.Attribute) and node.attr in ("setter", "deleter")
 
 
-def _mentions(function: FunctionDeclaration, *needles: str) -> bool:
-    lines = function.module.lines[function.node.lineno : function.node.end_lineno or 0]
-    return any(needle in line for line in lines for needle in needles)
+def _receiver_of(function: FunctionDeclaration) -> str | None:
+    arguments = function.node.args
+    return next((argument.arg for argument in [*arguments.posonlyargs, *arguments.args]), None)
+
+
+def _storing_methods(class_: ClassDeclaration) -> dict[str, list[tuple[FunctionDeclaration, str]]]:
+    """For each attribute the methods that may store it, going by their text, each with the name of its receiver."""
+    found: dict[str, list[tuple[FunctionDeclaration, str]]] = {}
+    for function in class_.methods():
+        receiver = _receiver_of(function)
+        if receiver is None:
+            continue
+        text = function.source
+        names = dict.fromkeys(_stored_attribute(receiver).findall(text))
+        if _STORING_CALL.search(text):
+            names.update(dict.fromkeys(_QUOTED_NAME.findall(text)))
+        for name in names:
+            found.setdefault(name, []).append((function, receiver))
+    return found
+
+
+@functools.lru_cache(maxsize=64)
+def _stored_attribute(receiver: str) -> re.Pattern[str]:
+    """Finds the attributes of a receiver that are neither called, read further, subscribed nor compared."""
+    return re.compile(rf"\b{re.escape(receiver)}\.(\w+)\b(?!\s*(?:[(.\[]|==))")
 
 
 def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, list[Store]]:
@@ -744,9 +768,8 @@ def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, l
             yield from targets(node.value, (*path[:-1], None))
 
     no_contexts: tuple[Context, ...] = ()
-    pending: list[ast.AST] = list(function.body)
-    while pending:
-        node = pending.pop(0)
+    has_calls = _STORING_CALL.search(function.source) is not None
+    for node in own_nodes(function.body) if has_calls else own_statements(function.body):
         if isinstance(node, ast.Assign):
             for target in node.targets:
                 for name, path in targets(target):
@@ -760,9 +783,10 @@ def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, l
         elif isinstance(node, ast.For | ast.AsyncFor):
             for name, path in targets(node.target):
                 add(name, Binding(name, node.lineno, node, no_contexts, node.iter, path=path, element="for"))
-        elif isinstance(node, ast.withitem) and node.optional_vars is not None:
-            for name, path in targets(node.optional_vars):
-                add(name, Binding(name, 0, node, no_contexts, node.context_expr, path=path, element="with"))
+        elif isinstance(node, ast.With | ast.AsyncWith):
+            for item in node.items:
+                for name, path in targets(item.optional_vars) if item.optional_vars is not None else ():
+                    add(name, Binding(name, 0, item, no_contexts, item.context_expr, path=path, element="with"))
         elif isinstance(node, ast.Call):
             called = node.func
             is_setattr = (isinstance(called, ast.Name) and called.id == "setattr") or (
@@ -780,11 +804,9 @@ def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, l
                         # What is registered as None waits for its value.
                         value = None if isinstance(value, ast.Constant) else value
                         add(name, Binding(name, node.lineno, node, no_contexts, value))
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            pending[:0] = ast.iter_child_nodes(node)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             # Closures store on the receiver too, though what they store is not inferred from here.
-            for inner in ast.walk(node):
+            for inner in all_statements(node.body):
                 if isinstance(inner, ast.Assign):
                     for target in inner.targets:
                         for name, _ in targets(target):

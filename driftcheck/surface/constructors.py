@@ -30,8 +30,8 @@ from driftcheck.surface.fields import (
     Fields,
     parameters_of_fields,
 )
-from driftcheck.surface.inference import own_nodes
 from driftcheck.surface.models import VALIDATION_ERROR, Models
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Class, External, Function, Unknown
 
 if TYPE_CHECKING:

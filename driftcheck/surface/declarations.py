@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from driftcheck.surface.syntax import all_statements, nodes_of
+
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BlockPart = Literal["body", "handler", "orelse", "finalbody"]
 
@@ -375,7 +377,7 @@ def _declare_delete(node: ast.Delete, scope: _ModuleScope, contexts: tuple[Conte
 
 def _declare_match(node: ast.Match, scope: _ModuleScope, contexts: tuple[Context, ...]) -> None:
     for case in node.cases:
-        for pattern in ast.walk(case.pattern):
+        for pattern in nodes_of(case.pattern):
             name = getattr(pattern, "name", None) or getattr(pattern, "rest", None)
             if isinstance(name, str):
                 scope.add(Binding(name, case.pattern.lineno, pattern, contexts))
@@ -392,7 +394,9 @@ def _declare_walrus(value: ast.expr, scope: _ModuleScope, contexts: tuple[Contex
         return
     if scope.outer is None and scope.owner is None and not isinstance(value, ast.NamedExpr | ast.BoolOp | ast.Compare):
         return
-    for node in ast.walk(value):
+    if not any(":=" in line for line in scope.module.lines[value.lineno - 1 : value.end_lineno]):
+        return
+    for node in nodes_of(value):
         if isinstance(node, ast.NamedExpr) and isinstance(node.target, ast.Name):
             scope.add(Binding(node.target.id, node.lineno, node, contexts, node.value))
 
@@ -460,7 +464,7 @@ def _parse_body(module: ModuleDeclaration, node: FunctionNode) -> list[ast.stmt]
         # Something else stands on the first or last line (`if x: def …`, a semicolon): the body stays unread.
         return []
     ast.increment_lineno(tree, shift)
-    for found in ast.walk(tree):
+    for found in all_statements(tree.body):
         if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) and found.name == node.name:
             return found.body
     return []

@@ -12,6 +12,7 @@ from driftcheck.surface.classes import external_attribute, is_well_known, known_
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, target_names
 from driftcheck.surface.libraries import OUTSIDE, part_of
 from driftcheck.surface.scopes import LocalScope
+from driftcheck.surface.syntax import own_nodes, own_statements
 from driftcheck.surface.transparent import is_transparent
 from driftcheck.surface.types import (
     ANY,
@@ -628,7 +629,7 @@ class Inference:
             return Unknown("generator without an annotation")
         scope = self.program.function_scope(declaration)
         types: list[Type] = []
-        for node in own_nodes(declaration.body):
+        for node in own_statements(declaration.body):
             if isinstance(node, ast.Return):
                 types.append(NONE if node.value is None else _own_kind(declaration, node.value, scope, self))
                 if len(types) > 12:
@@ -668,18 +669,10 @@ def _with_receiver(type_: Type, receiver: Type | None) -> Type:
     return own if type_ == SELF else type_
 
 
-def own_nodes(body: list[ast.stmt]) -> Iterable[ast.AST]:
-    """The nodes of a function's body in order, those of functions and classes inside left out."""
-    pending: list[ast.AST] = list(reversed(body))
-    while pending:
-        node = pending.pop()
-        yield node
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            pending.extend(reversed(list(ast.iter_child_nodes(node))))
-
-
 def is_generator(declaration: FunctionDeclaration) -> bool:
     """True where the body yields."""
+    if "yield" not in declaration.source:
+        return False
     return any(isinstance(node, ast.Yield | ast.YieldFrom) for node in own_nodes(declaration.body))
 
 

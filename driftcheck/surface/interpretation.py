@@ -14,8 +14,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, ModuleDeclaration, caught_names
-from driftcheck.surface.inference import is_generator, own_nodes
+from driftcheck.surface.inference import is_generator
 from driftcheck.surface.scopes import FunctionScope, Scope
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Absent, External, Function, Lambda, Literal, Type, Unknown
 from driftcheck.surface.values import Value, calculate, is_type, item_of, items_of, truth_of
 

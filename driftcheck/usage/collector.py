@@ -15,6 +15,7 @@ from driftcheck.surface.declarations import (
     target_names,
 )
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from driftcheck.surface.syntax import children, nodes_of, stored_targets
 from driftcheck.surface.types import Absent, Class, Dictionary, Instance, Type, Unknown, inexact, union
 from driftcheck.usage.expressions import Expressions, call_of
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
@@ -54,7 +55,7 @@ class Collector(Expressions):
             handler = _STATEMENTS.get(type(statement))
             self._scope.memo.clear()
             if handler is None:
-                for child in ast.iter_child_nodes(statement):
+                for child in children(statement):
                     if isinstance(child, ast.expr):
                         self._visit(child)
             elif handler(self, statement) is False:
@@ -316,16 +317,15 @@ class Collector(Expressions):
 
     def _widen(self, node: ast.stmt) -> None:
         """Forgets, before a loop, the exact types of what its body assigns: a later round sees other values."""
-        for inner in ast.walk(node):
-            if isinstance(inner, ast.Name | ast.Attribute) and isinstance(inner.ctx, ast.Store | ast.Del):
-                path = path_of(inner)
-                if path is None or path not in self._scope.state:
-                    continue
-                if "." in path:
-                    self._scope.forget(path)
-                else:
-                    known = self._scope.state[path]
-                    self._scope.assign(path, union([known, self._scope.outer.lookup(path)]))
+        for target in stored_targets(node):
+            path = path_of(target)
+            if path is None or path not in self._scope.state:
+                continue
+            if "." in path:
+                self._scope.forget(path)
+            else:
+                known = self._scope.state[path]
+                self._scope.assign(path, union([known, self._scope.outer.lookup(path)]))
 
     def _try(self, node: ast.Try) -> bool:
         outcome = self.program.attempt_outcome(node, self._scope)
@@ -394,7 +394,7 @@ class Collector(Expressions):
         states = [before]
         for case in node.cases:
             self._scope.restore(dict(before))
-            for pattern in ast.walk(case.pattern):
+            for pattern in nodes_of(case.pattern):
                 if isinstance(pattern, ast.MatchClass):
                     self._visit(pattern.cls)
                 elif isinstance(pattern, ast.MatchValue):
@@ -403,7 +403,7 @@ class Collector(Expressions):
             if subject is not None and isinstance(case.pattern, ast.MatchClass):
                 check = ast.Call(ast.Name("isinstance"), [node.subject, case.pattern.cls], [])
                 self._scope.narrow(check, True)
-            for pattern in ast.walk(case.pattern):
+            for pattern in nodes_of(case.pattern):
                 name = getattr(pattern, "name", None)
                 if isinstance(name, str):
                     self._scope.assign(name, self._matched(pattern))

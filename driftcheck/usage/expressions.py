@@ -14,6 +14,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
+from driftcheck.surface.syntax import children
 from driftcheck.surface.types import Absent, Dictionary, External, Function, Instance, Type, Unknown
 from driftcheck.usage.flow import FlowScope, path_of
 from driftcheck.usage.patches import Patches
@@ -143,7 +144,7 @@ class Expressions:
         if handler is not None:
             handler(self, node)
             return
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if isinstance(child, ast.expr):
                 self._visit(child)
 

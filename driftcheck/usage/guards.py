@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from driftcheck.surface.declarations import caught_names
+from driftcheck.surface.syntax import all_statements
 from driftcheck.usage.usages import Guard
 
 _ENDINGS = frozenset(("exit", "abort", "_exit", "fail", "skip", "xfail"))
@@ -17,7 +18,7 @@ def guard_of(node: ast.Try) -> Guard:
     for handler in node.handlers:
         caught.update(caught_names(handler.type))
         last = handler.body[-1]
-        raises = any(isinstance(inner, ast.Raise) for inner in ast.walk(ast.Module(handler.body, [])))
+        raises = any(isinstance(inner, ast.Raise) for inner in all_statements(handler.body))
         tries = any(does_something_else(statement) for statement in handler.body)
         reraises = reraises or (raises and not tries) or isinstance(last, ast.Raise)
         falls_back = falls_back or (tries and not isinstance(last, ast.Raise))
