@@ -279,8 +279,8 @@ class Classes:
             for member in members_of(type_):
                 if isinstance(member, External):
                     top = member.path.partition(".")[0]
-                    if top in ("dataclasses", "typing", "typing_extensions", "functools", "enum", "builtins", "pydantic",
-                               "attr", "attrs", "abc", "msgspec", "torch", "ray", "warnings"):  # fmt: skip
+                    if top in ("dataclasses", "typing", "typing_extensions", "functools", "enum", "builtins",
+                               "pydantic", "attr", "attrs", "abc", "msgspec", "torch", "ray", "warnings"):  # fmt: skip
                         continue
                     return member.path
                 if isinstance(member, Function):
@@ -503,6 +503,9 @@ class Classes:
         type_ = self.program.binding_type(store.binding, scope)
         if isinstance(type_, Absent):
             type_ = Unknown("value that is not there")
+        if isinstance(type_, Dictionary):
+            # Other methods may put more into a dict that an instance holds.
+            type_ = Dictionary(type_.items, is_open=True)
         return substitute(type_, self.mapping(owner)) if owner.arguments else type_
 
     def _member_type(self, member: Member, receiver: Instance | Class) -> Type:
@@ -591,9 +594,10 @@ class Classes:
 
 # What dataclasses, structs and models put on their classes.
 _MADE_BY_LIBRARIES = frozenset(
-    ("__dict__", "__dataclass_fields__", "__dataclass_params__", "__match_args__", "__struct_fields__", "__struct_config__",
-     "__attrs_attrs__", "__annotations__", "__slots__", "__weakref__", "__abstractmethods__", "__orig_bases__",
-     "__parameters__", "__orig_class__", "__total__", "__required_keys__", "__optional_keys__", "__replace__")
+    ("__dict__", "__dataclass_fields__", "__dataclass_params__", "__match_args__", "__struct_fields__",
+     "__struct_config__", "__attrs_attrs__", "__annotations__", "__slots__", "__weakref__", "__abstractmethods__",
+     "__orig_bases__", "__parameters__", "__orig_class__", "__total__", "__required_keys__", "__optional_keys__",
+     "__replace__")
 )  # fmt: skip
 # Methods of a torch module that store an attribute of the name given first.
 _REGISTERING = frozenset(("register_buffer", "register_parameter", "register_module", "add_module"))

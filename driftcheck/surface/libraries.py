@@ -35,28 +35,26 @@ _SELF = frozenset(
 
 # Libraries whose functions and methods make values of their own: they neither call back nor hand through what they get.
 _MAKERS = frozenset(
-    ("numpy", "triton", "regex", "cv2", "PIL", "soundfile", "librosa", "psutil", "safetensors", "huggingface_hub",
-     "tiktoken", "sentencepiece", "prometheus_client", "opentelemetry", "einops", "scipy", "re", "os", "time", "math",
-     "hashlib", "_hashlib", "pathlib", "datetime", "struct", "base64", "random", "string", "platform", "socket",
-     "shutil", "subprocess", "tempfile", "uuid", "urllib", "textwrap", "logging", "json", "ctypes", "sys", "glob", "traceback",
-     "array", "mmap", "zlib")
+    ("numpy", "triton", "regex", "cv2", "PIL", "soundfile", "librosa", "psutil", "safetensors",
+     "huggingface_hub", "tiktoken", "cutlass", "sentencepiece", "prometheus_client", "opentelemetry", "einops",
+     "scipy", "re", "os", "time", "math", "hashlib", "_hashlib", "pathlib", "datetime", "struct", "base64",
+     "random", "string", "platform", "socket", "shutil", "subprocess", "tempfile", "uuid", "urllib",
+     "textwrap", "logging", "json", "ctypes", "sys", "glob", "traceback", "array", "mmap", "zlib", "sqlite3")
 )  # fmt: skip
 # What of torch makes tensors, streams, generators and plain numbers.
 _TORCH_PARTS = re.compile(
-    r"^torch\.(ops\.|cuda\.|linalg\.|fft\.|special\.|random\.|backends\.|accelerator\.|nn\.functional\.|nn\.init\.|Tensor\b"
-    r"|nn\.(parameter\.)?Parameter\b|Generator\b|Event\b|Stream\b|Size\b|dtype\b|device\b|finfo\b|iinfo\b"
+    r"^torch\.(ops\.|cuda\.|distributed\.(?!rpc\b)|profiler\.|linalg\.|fft\.|special\.|random\.|backends\.|accelerator\."
+    r"|nn\.functional\.|nn\.init\.|Tensor\b|nn\.(parameter\.)?Parameter\b|Generator\b|Event\b|Stream\b|Size\b|dtype\b|device\b|finfo\b|iinfo\b"
     r"|(?!compile$|load$|vmap$|compiler\b|jit\b)[a-z]\w*$)"
 )
 # Functions that hand out what they were given or what somebody else stored, even in those libraries.
 _HANDED_THROUGH = frozenset(
-    (
-        "numpy.load",
-        "triton.jit",
-        "triton.heuristics",
-        "triton.autotune",
-        "sys.exc_info",
-        "torch.cuda.make_graphed_callables",
-    )
+    ("numpy.load", "triton.jit", "triton.heuristics", "triton.autotune", "torch.cuda.make_graphed_callables",
+     "sys.exc_info")
+)  # fmt: skip
+# Methods of a torch module that answer with plain values and tensors.
+_MODULE_VALUES = frozenset(
+    ("state_dict", "parameters", "named_parameters", "buffers", "named_buffers", "get_parameter", "get_buffer")
 )
 
 
@@ -84,6 +82,9 @@ def result_of(path: str) -> Type:
     head = path.partition("()")[0]
     library = head.partition(".")[0]
     if path not in _HANDED_THROUGH and (library in _MAKERS or _TORCH_PARTS.match(head)):
+        return OUTSIDE
+    owner, _, name = path.rpartition(".")
+    if name in _MODULE_VALUES and is_torch_module(owner.removesuffix("()")):
         return OUTSIDE
     return Unknown(f"result of {library}")
 

@@ -191,8 +191,7 @@ class Signatures:
 
     def _function(self, type_: Function) -> Callee | Unknown:
         declaration = type_.declaration
-        if type_.transformed in ("kernel", "tuned kernel"):
-            return Unknown("kernel of triton.jit, which is launched on a grid")
+        # A kernel that is called and not launched is called by another kernel, and binds as any function does.
         signature = self.signature(declaration, skips_first=type_.skips_first)
         if type_.transformed.startswith("launched"):
             signature = launch_signature(signature, is_tuned=type_.transformed == "launched tuned kernel")

@@ -19,6 +19,7 @@ _LIBRARIES: dict[str, tuple[str, ...]] = {
               "library.impl", "amp.custom_fwd", "amp.custom_bwd", "cuda.amp.custom_fwd",
               "cuda.amp.custom_bwd"),
     "numba": ("jit", "njit"),
+    "cutlass": ("cute.jit", "cute.kernel", "cutlass_dsl.dsl_user_op"),
     "pydantic": ("model_validator", "field_validator", "root_validator", "validator", "field_serializer",
                  "model_serializer", "computed_field", "validate_call"),
     "fastapi": ("APIRouter().*", "FastAPI().*"),
