@@ -44,7 +44,7 @@ def rules_folder() -> Path:
 
 
 def knowledge_of(names: Collection[str]) -> Knowledge | None:
-    """What is known of the target with one of these top-level packages; raises DriftcheckError where a file is broken."""
+    """What is known of the target with one of these top-level packages; raises DriftcheckError for a broken file."""
     for name in sorted(names):
         file = rules_folder() / name / "target.toml"
         if name.isidentifier() and file.is_file():

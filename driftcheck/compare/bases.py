@@ -30,7 +30,7 @@ class Bases:
         self.program = release.program
 
     def problem(self, class_: ClassDeclaration) -> BaseProblem | None:
-        """The first thing that is wrong with the bases of a class, None where nothing is, or where one can't be read."""
+        """The first thing that is wrong with the bases of a class, None where nothing is or one can't be read."""
         bases = self.program.classes.bases(class_)
         return (
             self._subscripted(class_)

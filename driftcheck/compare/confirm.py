@@ -1,4 +1,4 @@
-"""Holds the static verdicts against `inspect.signature` in the interpreter that has the target: where they differ, it wins."""
+"""Holds the static verdicts against `inspect.signature` in the target's interpreter: where they differ, it wins."""
 
 from __future__ import annotations
 

@@ -107,5 +107,6 @@ class Constructions:
 
 # `name: type[X]` with whatever stands around the type, and `def name(...) -> type[X]`.
 _DECLARING = re.compile(
-    rb"\b(\w+)[ \t]*:[^=\n]{0,80}\b[tT]ype\[[^\]\n]{1,80}|def[ \t]+(\w+)[ \t]*\([^:]{0,400}->[^:\n]{0,80}\b[tT]ype\[[^\]\n]{1,80}"
+    rb"\b(\w+)[ \t]*:[^=\n]{0,80}\b[tT]ype\[[^\]\n]{1,80}"
+    rb"|def[ \t]+(\w+)[ \t]*\([^:]{0,400}->[^:\n]{0,80}\b[tT]ype\[[^\]\n]{1,80}"
 )

@@ -46,7 +46,7 @@ class DeadOverrides:
         return DeadOverride(before.own, before.base, self._successor(class_, name))
 
     def _has_another_way(self, class_: ClassDeclaration, name: str) -> bool:
-        """True where the target may still reach the method: it stores the name, asks for it by a string, or calls it."""
+        """True where the target may still reach the method: it stores the name, asks for it by string, or calls it."""
         for base in self.members.target_classes(class_):
             if self.target.program.classes.stored_names(base).get(name):
                 return True

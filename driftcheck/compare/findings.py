@@ -391,7 +391,7 @@ class Findings:
     def other(
         self, usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage, verdict: Verdict
     ) -> list[Finding]:
-        """The findings for a result, a variable or a class that was right for its use in the baseline and is not now."""
+        """The findings for a result, a variable or a class that was right for its use at the baseline and isn't now."""
         earlier = self.earlier(usage)
         if usage.is_typing_only:
             return []
@@ -415,7 +415,7 @@ class Findings:
         verdict: Verdict,
         earlier: Verdict | None,
     ) -> list[Finding]:
-        """The findings that stand whatever the baseline says: strings that lead nowhere, variables that are only set."""
+        """What is found whatever the baseline says: strings that lead nowhere, variables that are only set."""
         if verdict.status != "broken":
             return []
         drift = False if earlier is not None and earlier.status == "broken" else None

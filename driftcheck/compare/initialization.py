@@ -61,7 +61,7 @@ class Initialization:
 
     def _reached(self, class_: ClassDeclaration, own: Definition) -> set[ClassDeclaration] | None:
         """The classes whose constructors run when one of a class runs; None where that can't be followed."""
-        order = [e for e in self.program.classes.linearize(class_)]
+        order = list(self.program.classes.linearize(class_))
         reached: set[ClassDeclaration] = set()
         assert own.function is not None
         pending: list[FunctionDeclaration] = [own.function]

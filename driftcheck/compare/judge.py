@@ -230,7 +230,7 @@ class Judge:
         return owners
 
     def extended_by(self, usage: CallUsage) -> list[tuple[str, str]]:
-        """The enumeration of the target that a helper of another library is told to add a member to, as (class, name)."""
+        """The target's enumeration that a helper of another library is told to add a member to, as (class, name)."""
         arguments = usage.node.args
         if not isinstance(usage.callee, External) or usage.first is None or len(arguments) < 2:
             return []
@@ -335,7 +335,7 @@ class Judge:
             handed_on = self._handed_on(callee, usage) if isinstance(callee, Function | Class) else None
             if handed_on is not None:
                 return handed_on
-            # What the target inherits from another library is there (torch.nn.Module.to); anything else is not its affair.
+            # What the target inherits from another library is there (torch.nn.Module.to); all else is not its affair.
             return Verdict("fits", callee.path) if usage.is_member and isinstance(callee, External) else None
         found = self.signatures.callee(callee)
         if isinstance(found, Unknown):
@@ -350,11 +350,11 @@ class Judge:
             return self._handed_on(callee, usage) if isinstance(callee, Function | Class) else None
         if not self.program.is_target(found.symbol):
             # A class of the client's that inherits its constructor.
-            inherited = found.declaration
-            if isinstance(inherited, FunctionDeclaration):
-                found = replace(found, symbol=inherited.symbol)
-            elif isinstance(inherited, ClassDeclaration):
-                found = replace(found, symbol=f"{inherited.symbol}.__init__")
+            maker = found.declaration
+            if isinstance(maker, FunctionDeclaration):
+                found = replace(found, symbol=maker.symbol)
+            elif isinstance(maker, ClassDeclaration):
+                found = replace(found, symbol=f"{maker.symbol}.__init__")
         arguments = self.arguments(usage)
         if partial is not None:
             arguments = _joined(arguments_of(partial.call), arguments)

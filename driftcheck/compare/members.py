@@ -43,7 +43,7 @@ class Definition:
 class Override:
     """A definition of the client's and the target's definition that it stands before.
 
-    `class_` is the class whose resolution order says so. `base` is None where the target has none; `hidden_by` says then
+    `class_` is the class whose resolution order says so. `base` is None where the target has none; `hidden_by` says
     which base can't be read and may have one.
     """
 
@@ -99,7 +99,7 @@ class Members:
         return Override(class_, own, None, hidden) if own is not None else None
 
     def first(self, class_: ClassDeclaration, name: str) -> Definition | str | None:
-        """The definition that an instance of a class has under a name; a text where a base that can't be read may have it."""
+        """The definition that an instance of a class has under a name; a text where an unreadable base may have it."""
         for entry in self.program.classes.linearize(class_):
             if isinstance(entry, Class):
                 found = self.definition(entry.declaration, name)

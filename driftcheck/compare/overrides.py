@@ -15,7 +15,8 @@ from driftcheck.compare.reach import Reach
 from driftcheck.compare.release import Release
 from driftcheck.model import Argument, Arguments, Certainty, Kind, Parameter, ParameterKind, Severity, Signature
 from driftcheck.surface.declarations import FunctionDeclaration
-from driftcheck.surface.inference import is_generator, own_nodes
+from driftcheck.surface.inference import is_generator
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Function, Tuple
 
 _VALUE = "…"

@@ -23,7 +23,7 @@ from driftcheck.usage.usages import PatchUsage
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """What a release has where a patch goes: `definition` for members of classes, `declaration` for names of modules."""
+    """What a release has where a patch goes: `definition` for members of classes, `declaration` for modules' names."""
 
     owner: Module | ClassDeclaration
     type: Type

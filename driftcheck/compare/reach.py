@@ -85,7 +85,7 @@ class Reach:
         return None if None in answers else False
 
     def is_called(self, class_: ClassDeclaration, function: FunctionDeclaration) -> bool:
-        """True where some call of the target's may reach an inherited method of a class, or it is read as a property."""
+        """True where some call of the target's may reach an inherited method of a class, or reads it as a property."""
         if self.program.classes.role(function) == "property":
             return True
         for site in self.release.sites.of_method(function.name, function.module.path):

@@ -1,4 +1,4 @@
-"""One release of the target as the questions about classes and patches see it: its program, its judge, its call sites."""
+"""One release of the target as the questions about classes and patches see it: its program, judge and call sites."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def swallowed_keyword(baseline: Signature, target: Signature, arguments: Argumen
             problems.append(
                 BindingProblem(
                     Kind.UNKNOWN_ARGUMENT,
-                    f"'{name}' is no parameter any more; **{after.parameter.name} takes it, and may refuse or ignore it",
+                    f"'{name}' is no parameter any more; **{after.parameter.name} takes it and may refuse or ignore it",
                     parameter=name,
                     argument=before.argument,
                     suggestion=suggestion if suggestion in free else None,

@@ -144,7 +144,7 @@ class Calls:
         """What the type variables of a function are, from the arguments of a call."""
         mapping: dict[TypeVariable, Type] = {}
         inner = self.program.function_scope(function.declaration)
-        names = [name for name in inner.parameters]
+        names = list(inner.parameters)
         arguments = function.declaration.node.args
         positional = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
         if function.skips_first:

@@ -1,6 +1,6 @@
 """What a module declares, read from its source with `ast`: names, classes and functions, without judging any of them.
 
-Function bodies are dropped after parsing (they are most of a module, and most are never asked for) and parsed again from
+Function bodies are dropped after parsing (they are most of a module, and few are asked for) and parsed again from
 the source when somebody wants to know what a method stores or returns.
 """
 

@@ -25,7 +25,7 @@ class DeprecatedName:
 class ModuleGetattr:
     """A module's `__getattr__`, as far as it can be read.
 
-    `names` are the names it compares with or looks up in a table; it is `closed` where whatever is not among them ends in
+    `names` are the names it compares with or looks up in a table; it is `closed` where all else ends in
     an AttributeError.
     """
 

@@ -55,9 +55,9 @@ _TRANSFORMATIONS: dict[str, Transformed] = {
     "triton.heuristics": "tuned kernel",
 }
 _ITERABLES = frozenset(
-    ("list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection", "MutableSequence", "deque", "Generator",
-     "Set", "AbstractSet", "MutableSet", "KeysView", "ValuesView", "Reversible", "tuple", "AsyncIterator", "AsyncIterable",
-     "AsyncGenerator", "Container", "UserList", "ModuleList", "Sequential", "ParameterList")
+    ("list", "set", "frozenset", "Sequence", "Iterable", "Iterator", "Collection", "MutableSequence", "deque",
+     "Generator", "Set", "AbstractSet", "MutableSet", "KeysView", "ValuesView", "Reversible", "tuple", "AsyncIterator",
+     "AsyncIterable", "AsyncGenerator", "Container", "UserList", "ModuleList", "Sequential", "ParameterList")
 )  # fmt: skip
 MAPPINGS = frozenset(
     (

@@ -1,7 +1,7 @@
-"""A small, bounded interpreter for the client's helpers that answer by what the target is: version checks, feature probes.
+"""A small, bounded interpreter for the client's helpers that answer by what the target is: versions, feature probes.
 
-It follows what is known and keeps count of what is not: an unknown test takes both branches. It runs nothing: every value
-is computed here, from constants and from facts of the target.
+It follows what is known and keeps count of what is not: an unknown test takes both branches. It runs nothing: values
+are computed here, from constants and from facts of the target.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _LONGEST_HELPER = 90
 _READERS = frozenset(
     ("len", "print", "str", "repr", "list", "tuple", "set", "frozenset", "sorted", "any", "all", "bool", "max", "min")
 )
-# A function whose text has none of these answers by something else than the target, unless a name in it stands for a fact.
+# A function whose text has none of these answers by something else than the target, unless a name in it means a fact.
 _HINTS = re.compile(
     r"version|hasattr|getattr|find_spec|find_loader|signature|argspec|co_varnames|fields|__dict__|import\b|distribution"
     r"|\bdir\(|\bvars\(|__code__|iscoroutine|__annotations__|issubclass"
@@ -40,7 +40,7 @@ _HINTS = re.compile(
 
 
 class ValueScope:
-    """Names with known values in front of another scope: the parameters and locals of a helper, comprehension variables.
+    """Names with known values in front of another scope: a helper's parameters and locals, comprehension variables.
 
     A name in `values` whose value is None is bound to something unknown. `around` is the scope of the function in which
     the function at hand was made.
@@ -142,9 +142,9 @@ class _Lost(Exception):
 class _Frame:
     """One call under way.
 
-    `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try` statements
-    around; `is_uncertain` once an import of another library has been met, which may fail; `uses_fact` once a fact of the
-    target has decided which way to go. `mutable` are the names of lists and sets, which calls may change.
+    `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try` around;
+    `is_uncertain` once an import of another library has been met, which may fail; `uses_fact` once a fact of the target
+    has decided which way to go. `mutable` are the names of lists and sets, which calls may change.
     """
 
     scope: ValueScope
@@ -299,7 +299,7 @@ class Interpreter:
     def _run(
         self, declaration: FunctionDeclaration, values: dict[str, Value | None], around: ValueScope | None
     ) -> tuple[Exit, bool]:
-        """How a call ends, what it returns or raises, None where that can't be followed; and whether a fact decided it."""
+        """How a call ends, what it returns or raises, None where it can't be followed; and whether a fact decided."""
         if len(self._running) >= _CALLS or declaration in self._running:
             return None, False
         if not self._running:

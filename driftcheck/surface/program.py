@@ -1,4 +1,4 @@
-"""The program under audit: the target's modules and the client's, loaded as they are asked for, and what their names mean."""
+"""The program under audit: the target's modules and the client's, loaded on demand, and what their names mean."""
 
 from __future__ import annotations
 

@@ -164,7 +164,7 @@ class Super:
     receiver: Type
 
 
-Type = _Union[
+Type = _Union[  # noqa: UP007 - a class here is named Union, and mypy takes no `|` for an alias that recurs
     Unknown,
     Absent,
     Module,

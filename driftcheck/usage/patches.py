@@ -1,4 +1,4 @@
-"""Recognizes what a client puts in the place of the target's things: stores, `setattr`, helpers that do it, mocks, wrappers."""
+"""Recognizes what a client puts in the place of the target's things: stores, `setattr`, helpers, mocks, wrappers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from driftcheck.model import Location
 from driftcheck.surface.declarations import FunctionDeclaration
-from driftcheck.surface.inference import own_nodes
 from driftcheck.surface.program import Program
+from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Absent, Class, External, Function, Instance, Lambda, Module, Type, Unknown
 from driftcheck.usage.usages import Guard, PatchUsage, Wrapped
 

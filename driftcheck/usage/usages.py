@@ -32,7 +32,7 @@ class Guard:
 class Usage:
     """What every usage has: its place, the qualified name around it, and the guards that stand around it.
 
-    `is_typing_only` where the code is only for type checkers, `is_type_ignored` where the line carries `# type: ignore`.
+    `is_typing_only` where the code is only for type checkers, `is_type_ignored` where the line has `# type: ignore`.
     """
 
     location: Location
@@ -156,7 +156,7 @@ class ClassUsage(Usage):
 class PatchUsage(Usage):
     """Something of the client's put in the place of `owner.name`, on a module, a class or an object.
 
-    `value` is what is put there, None where the call that patches makes it up itself; `type` is its type, `wrapped` what
+    `value` is what is put there, None where the patching call makes it up itself; `type` is its type, `wrapped` what
     was made of it. `needs_name` where what patches raises if the name is not there, `is_path` where a string names the
     whole.
     """
