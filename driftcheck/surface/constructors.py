@@ -156,6 +156,8 @@ class Constructors:
                 if made is None and stated is None and self._is_bare_protocol(base.declaration):
                     # A protocol's own `__init__` takes anything and looks for the real one when it runs.
                     stated, nearest = ANYTHING, index
+                if made is None and self._has_called_base(base.declaration):
+                    return Unknown("base that a function makes"), index
             if made is not None:
                 nearest = min(nearest, index)
                 made = self._before_model(made, class_, linear[index + 1 :], linear)
@@ -234,6 +236,17 @@ class Constructors:
         from driftcheck.surface.signatures import declared_signature
 
         return declared_signature(function, skips_first=True)
+
+    def _has_called_base(self, class_: ClassDeclaration) -> bool:
+        """True for `class X(wrap(Y))`: whatever `wrap` says it returns, it may return a subclass of that."""
+        scope = self.program.scope_of_class(class_)
+        for node in class_.node.bases:
+            if isinstance(node, ast.Call):
+                found = self.program.inference.infer(node, scope)
+                # `class X(namedtuple("X", …))` derives from what the call itself describes.
+                if isinstance(found, Class) and found.declaration.node.bases[:1] != [node.func]:
+                    return True
+        return False
 
     def _is_bare_protocol(self, class_: ClassDeclaration) -> bool:
         """True for a protocol that neither writes nor inherits an `__init__`."""

@@ -826,6 +826,11 @@ UNTOLD = [
         "base: result of hidden",
     ),
     pytest.param("class X(X): ...", "base: class that derives from itself"),
+    pytest.param(
+        "from typing import TypeVar\nT = TypeVar('T')\ndef wrap(cls: T) -> T: ...\n"
+        "class Y:\n    def __init__(self, a): ...\nclass X(wrap(Y)): ...",
+        "base that a function makes",
+    ),
 ]
 
 
