@@ -1,6 +1,6 @@
 """Conditions that are settled by the target at hand: versions, `hasattr`, signatures, `find_spec`, `TYPE_CHECKING`.
 
-Ordinary booleans are never folded: a flag that some method sets to False is no fact. A condition is decided only where a
+Ordinary booleans are never folded: a flag that some method sets to False is no fact. A condition is decided where a
 fact of the target takes part in it.
 """
 
@@ -19,6 +19,7 @@ from driftcheck.surface.declarations import (
     Context,
     ModuleDeclaration,
 )
+from driftcheck.surface.given_arguments import GivenArguments
 from driftcheck.surface.interpretation import Closure, Interpreter, ValueScope, is_mutable
 from driftcheck.surface.outside_calls import OutsideCalls
 from driftcheck.surface.probes import TABLES, Probes
@@ -60,6 +61,7 @@ class Facts:
         self.outside = OutsideCalls(self)
         self.probes = Probes(self)
         self.interpreter = Interpreter(self)
+        self.given = GivenArguments(self)
         self._depth = 0
         self._names: dict[tuple[object, str], Value | None] = {}
         self._members: dict[tuple[ClassDeclaration, str], Value | None] = {}
@@ -178,7 +180,12 @@ class Facts:
         """What a name stands for."""
         bindings, home = scope.bindings(name)
         if not bindings:
-            return self._starred(name, home) if isinstance(home, ModuleScope) and home.module.star_imports else None
+            if isinstance(home, ModuleScope):
+                return self._starred(name, home) if home.module.star_imports else None
+            # Every call of a function would have to be looked for: that is worth it for what is called a version.
+            if isinstance(home, FunctionScope) and "version" in name and name in home.parameters:
+                return self.given.value(home.declaration, name)
+            return None
         key = (_owner_of(home), name)
         if key not in self._names:
             # A name that depends on itself is not known.
@@ -333,7 +340,7 @@ class Facts:
     def imported_values(
         self, node: ast.Import | ast.ImportFrom, scope: Scope
     ) -> dict[str, Value | None] | Absent | External:
-        """What an import statement binds; Absent where it fails, External where it names a library that may be missing."""
+        """What an import statement binds; Absent where it fails, External where a library may be missing."""
         from driftcheck.surface.program import is_standard_library
 
         found: dict[str, Value | None] = {}
@@ -644,7 +651,7 @@ def _owner_of(home: Scope) -> object:
 
 
 def _agreed(values: list[Value | None]) -> Value | None:
-    """What bindings agree on that may each hold; a fact stands against what a user may set, unless it is a yes or no."""
+    """What bindings agree on that may each hold; a fact stands against what a user may set, unless it is yes or no."""
     known = [value for value in values if value is not None]
     if not known:
         return None

@@ -1,4 +1,4 @@
-"""Calls of functions that no tree holds, where what they answer about the target is known: versions, probes, signatures."""
+"""Calls of functions that no tree holds, where their answer about the target is known: versions, probes, signatures."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from driftcheck.surface.types import (
     Function,
     Instance,
     Module,
+    Tuple,
     Type,
     members_of,
 )
@@ -30,6 +31,7 @@ from driftcheck.surface.values import (
     Value,
     bounded,
     is_type,
+    is_version,
     items_of,
     match,
     parse_version,
@@ -49,6 +51,10 @@ _VERSION_MAKERS = re.compile(
 )
 _SPECIFIER_MAKERS = re.compile(r"(^|\.)packaging\.specifiers\.(SpecifierSet|Specifier)$")
 _CONTAINERS = frozenset(("tuple", "list", "set", "frozenset", "sorted", "dict", "iter", "reversed"))
+_PLAIN_CLASSES: dict[str, type] = {
+    f"builtins.{class_.__name__}": class_
+    for class_ in (str, int, float, bool, bytes, tuple, list, set, frozenset, dict)
+}
 _KINDS = {
     ParameterKind.POSITIONAL_ONLY: inspect.Parameter.POSITIONAL_ONLY,
     ParameterKind.POSITIONAL_OR_KEYWORD: inspect.Parameter.POSITIONAL_OR_KEYWORD,
@@ -95,6 +101,7 @@ class OutsideCalls:
             "typing.get_type_hints": self._hints,
             "builtins.vars": self._vars,
             "builtins.dir": self._dir,
+            "builtins.globals": self._globals,
             "builtins.hasattr": self._hasattr,
             "builtins.getattr": self._getattr,
             "builtins.issubclass": self._issubclass,
@@ -238,10 +245,19 @@ class OutsideCalls:
         return None if found is None else Value(found, is_fact)
 
     def _isinstance(self, node: ast.Call, scope: Scope) -> Value | None:
-        """`isinstance(X, type)` asks whether the target's X is still a class."""
-        if len(node.args) != 2 or self.program.inference.infer(node.args[1], scope) != External("builtins.type"):
+        """What a known value is; `isinstance(X, type)` asks whether the target's X is still a class."""
+        if len(node.args) != 2:
             return None
-        return self._is_kind(Class, node, scope)
+        asked = self.program.inference.infer(node.args[1], scope)
+        if asked == External("builtins.type"):
+            return self._is_kind(Class, node, scope)
+        value = self.facts.evaluate(node.args[0], scope)
+        if value is None or isinstance(value.value, Instance | Names | Described):
+            return None
+        answers = [_is_of(value.value, item) for item in (asked.items if isinstance(asked, Tuple) else (asked,))]
+        if True in answers:
+            return Value(value=True, is_fact=value.is_fact)
+        return None if None in answers else Value(value=False, is_fact=value.is_fact)
 
     def _is_kind(self, kind: type[Type], node: ast.Call, scope: Scope) -> Value | None:
         value = self.facts.evaluate(node.args[0], scope)
@@ -369,6 +385,17 @@ class OutsideCalls:
             return None
         return Value(Names(is_open=True, ask=partial(self.facts.has_attribute, found)), is_fact=True)
 
+    def _globals(self, node: ast.Call, scope: Scope) -> Value | None:
+        """The names of the client's module, as far as they stand for something known."""
+        from driftcheck.surface.scopes import ModuleScope
+
+        home = ModuleScope(self.program, scope.module)
+
+        def ask(name: str) -> bool | None:
+            return None if self.facts.named(name, home) is None else True
+
+        return Value(Names(is_open=True, ask=ask), is_fact=True)
+
     # Plain values
 
     def _plain(self, make: Callable[[Any], Any]) -> Callable[[ast.Call, Scope], Value | None]:
@@ -462,6 +489,22 @@ class OutsideCalls:
 
     def _cast(self, node: ast.Call, scope: Scope) -> Value | None:
         return self.facts.evaluate(node.args[1], scope) if len(node.args) == 2 else None
+
+
+def _is_of(value: Any, class_: Type) -> bool | None:
+    """Whether a plain value is of a class of another library; None for classes that may be anything to it."""
+    if not isinstance(class_, External):
+        return None
+    if _VERSION_MAKERS.search(class_.path):
+        return is_version(value)
+    if class_.path not in _PLAIN_CLASSES:
+        return None
+    # Lists are held as tuples, so that which of the two a value is can't be told.
+    if isinstance(value, tuple | frozenset):
+        return (
+            None if class_.path in ("builtins.tuple", "builtins.list", "builtins.set", "builtins.frozenset") else False
+        )
+    return isinstance(value, _PLAIN_CLASSES[class_.path])
 
 
 def _parameter(parameter: Parameter) -> inspect.Parameter:

@@ -1,4 +1,4 @@
-"""Values that are known before a program runs, and what may be done with them without running anything of the program's."""
+"""Values that are known before a program runs, and what may be done with them without running any of it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST_INTEGER = 1 << 64
 class Value:
     """A value known before the program runs.
 
-    `is_fact` where it follows from the target and not from a mere constant; `is_assumed` where it is what an environment
+    `is_fact` where it follows from the target, not from a mere constant; `is_assumed` where it is what an environment
     variable that nobody sets gives.
     """
 
@@ -43,7 +43,7 @@ class Named:
 class Names:
     """Names that a thing of the target surely has, in order, and others that it may have.
 
-    `entries` are what the names stand for, where somebody may ask: the parameters of a signature, the fields of a class.
+    `entries` are what the names stand for, where somebody may ask: parameters of a signature, fields of a class.
     `is_open` where it may have any name; `ask` tells of a name what can be told of it, where the names are not listed.
     """
 
@@ -345,6 +345,8 @@ def bounded(value: Any) -> Any:
 
 # A group that repeats can take time without bound on the shortest text.
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
+# `(?:\.\d+)*` and its like begin with what the rest can't match: there is one way to match them.
+_PARTS_OF_VERSIONS = re.compile(r"\((?:\?:)?\\?[.\-_](?:\\d|\[0-9\])[+*]?\)[*+?]?")
 _MATCHING: dict[str, Callable[..., Any]] = {
     "match": re.match,
     "fullmatch": re.fullmatch,
@@ -357,8 +359,9 @@ _MATCHING: dict[str, Callable[..., Any]] = {
 
 def match(function: str, pattern: str, *arguments: Any) -> Any:
     """What a function of `re` gives on short texts; raises ValueError for patterns that might run away."""
-    quantifiers = sum(pattern.count(sign) for sign in "*+{")
-    if len(pattern) > 100 or quantifiers > 5 or _REPEATED_GROUP.search(pattern) or len(str(arguments)) > 300:
+    rest = _PARTS_OF_VERSIONS.sub("", pattern)
+    quantifiers = sum(rest.count(sign) for sign in "*+{")
+    if len(pattern) > 100 or quantifiers > 5 or _REPEATED_GROUP.search(rest) or len(str(arguments)) > 300:
         raise ValueError("pattern that may take long")
     found = _MATCHING[function](pattern, *arguments)
     return bounded(tuple(found) if isinstance(found, list) else found)

@@ -1,0 +1,99 @@
+"""What the client's own calls give to a parameter: a version that one function reads and another compares."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from driftcheck.surface.declarations import Binding, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.scopes import ModuleScope, Scope
+from driftcheck.surface.values import Value
+
+if TYPE_CHECKING:
+    from driftcheck.surface.facts import Facts
+
+_MOST_CALLS = 12
+
+
+class GivenArguments:
+    """Finds the calls of a function in the client and what all of them give to a parameter."""
+
+    def __init__(self, facts: Facts) -> None:
+        self.facts = facts
+        self.program = facts.program
+        self._values: dict[tuple[FunctionDeclaration, str], Value | None] = {}
+
+    def value(self, function: FunctionDeclaration, parameter: str) -> Value | None:
+        """What every call gives, where it is one and the same fact; None where a call may give something else."""
+        key = (function, parameter)
+        if key not in self._values:
+            self._values[key] = None
+            self._values[key] = self._value(function, parameter)
+        return self._values[key]
+
+    def _value(self, function: FunctionDeclaration, parameter: str) -> Value | None:
+        if function.outer is not None or not self.program.is_client(function.module.name):
+            return None
+        found: Value | None = None
+        count = 0
+        for module, call in self._calls(function.name):
+            count += 1
+            given = _argument(function, parameter, call) if call is not None else None
+            if given is None or count > _MOST_CALLS:
+                return None
+            value = self.facts.evaluate(given, self._scope(module, given))
+            if value is None or not value.is_fact or (found is not None and value.value != found.value):
+                return None
+            found = value
+        return found
+
+    def _calls(self, name: str) -> Iterator[tuple[ModuleDeclaration, ast.Call | None]]:
+        """The calls of anything of that name, None for a mention that is no call."""
+        for module_name in self.program.loaded_modules():
+            module = self.program.module(module_name)
+            if module is None or module.tree is None or not any(name in line for line in module.lines):
+                continue
+            called: set[int] = set()
+            for node in ast.walk(module.tree):
+                if isinstance(node, ast.Call) and _name_of(node.func) == name:
+                    called.add(id(node.func))
+                    yield module, node
+                elif _name_of(node) == name and id(node) not in called:
+                    yield module, None
+
+    def _scope(self, module: ModuleDeclaration, node: ast.expr) -> Scope:
+        """The scope of the function around an expression, else the module's."""
+        inner: FunctionDeclaration | None = None
+        pending: list[Binding] = [binding for bindings in module.names.values() for binding in bindings]
+        while pending:
+            binding = pending.pop()
+            if binding.class_ is not None:
+                pending += [member for members in binding.class_.members.values() for member in members]
+            elif (function := binding.function) is not None:
+                if function.line <= node.lineno <= (function.node.end_lineno or 0):
+                    inner = function
+                    scope = self.program.function_scope(function)
+                    pending = [member for members in scope.locals.values() for member in members]
+        return ModuleScope(self.program, module) if inner is None else self.program.function_scope(inner)
+
+
+def _name_of(node: ast.AST) -> str:
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def _argument(function: FunctionDeclaration, parameter: str, call: ast.Call) -> ast.expr | None:
+    """What a call gives to a parameter, by keyword or by position; None where it can't be told."""
+    if any(keyword.arg is None for keyword in call.keywords):
+        return None
+    for keyword in call.keywords:
+        if keyword.arg == parameter:
+            return keyword.value
+    arguments = function.node.args
+    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
+    if function.owner is not None:
+        names = names[1:]
+    if parameter not in names or any(isinstance(argument, ast.Starred) for argument in call.args):
+        return None
+    index = names.index(parameter)
+    return call.args[index] if index < len(call.args) else None
