@@ -3,47 +3,35 @@
 from __future__ import annotations
 
 import gc
-import hashlib
-import re
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from driftcheck.assembly import completed, fingerprinted, quoted
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.findings import Findings, key_of
 from driftcheck.compare.hidden import called_classes, hidden_drift
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.relocation import Relocation
-from driftcheck.compare.subclasses import Answers
+from driftcheck.compare.tally import answer, counts
 from driftcheck.errors import DriftcheckError
-from driftcheck.knowledge import knowledge_of
-from driftcheck.model import ClientSummary, Count, Finding, Report, Skipped, TargetSummary, Unresolved, UsageCounts
+from driftcheck.model import ClientSummary, Report, Skipped, TargetSummary
 from driftcheck.progress import Progress
-from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration, UnreadableSource, declare_module
+from driftcheck.surface.declarations import ClassDeclaration
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
-from driftcheck.usage.importers import with_importers
+from driftcheck.usage.files import ClientFiles
 from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
-    ClassUsage,
-    EnvironmentUsage,
-    ImportUsage,
-    PatchUsage,
-    ReferenceUsage,
-    ReturnUsage,
     StringUsage,
     Usage,
 )
 
 DEFAULT_TARGET = "vllm"
-_MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\(\s*)\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
-_MODULES_PUT_SOMEWHERE = re.compile(rb"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
-Lines = dict[str, list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +168,7 @@ class _Audit:
         questions.named = self.named
         questions.puts_modules_in_place = self.files.puts_modules_in_place
         questions.stores = self.stores
-        result = _found(judged, questions)
+        result = answer(judged, questions)
         classes, patches = hidden_drift(
             judged,
             questions,
@@ -193,7 +181,7 @@ class _Audit:
         result.add("patches", patches)
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(
-            {_completed(finding, self.files.lines): None for finding in running},
+            {completed(finding, self.files.lines): None for finding in running},
             key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
         )
         client, target, baseline = self.client, self.target, self.baseline
@@ -208,11 +196,11 @@ class _Audit:
             ),
             target=TargetSummary(target.name, target.version, target.origin),
             baseline=TargetSummary(baseline.name, baseline.version, baseline.origin, chosen) if baseline else None,
-            usages=_counts(result),
-            findings=tuple(_unique_fingerprints(findings)),
+            usages=counts(result),
+            findings=tuple(fingerprinted(findings)),
             unresolved=tuple(sorted(set(result.unresolved))),
             notices=tuple(notices),
-            sources=tuple(_quoted(findings, self.files.lines)),
+            sources=tuple(quoted(findings, self.files.lines)),
         )
 
     def _is_own_baseline(self) -> bool:
@@ -287,209 +275,3 @@ def _asked(judged: list[Judged], runtime: _Runtime, notices: list[str]) -> list[
     if surface.notice is not None:
         notices.append(surface.notice)
     return confirmed(judged, surface.symbols)
-
-
-@dataclass(slots=True)
-class _Result:
-    """What the verdicts come to."""
-
-    findings: list[Finding] = field(default_factory=list)
-    unresolved: list[Unresolved] = field(default_factory=list)
-    checked: Counter[str] = field(default_factory=Counter)
-
-    def leave(self, usage: Usage, sort: str, reason: str) -> None:
-        """Counts a usage that could not be judged."""
-        self.unresolved.append(Unresolved(usage.location.path, usage.location.line, reason, sort))
-        self.checked[f"{sort} unresolved"] += 1
-
-    def add(self, sort: str, answers: Answers) -> None:
-        """Takes over what was asked of many usages at once."""
-        self.findings += answers.findings
-        self.checked[sort] += answers.checked
-        self.checked[f"{sort} unresolved"] += len(answers.unresolved)
-        self.unresolved += [Unresolved(path, line, reason, sort) for path, line, reason in answers.unresolved]
-
-
-def _found(judged: Sequence[Judged], findings: Findings) -> _Result:
-    result = _Result()
-    findings.failed_imports = {
-        (usage.location.path, module)
-        for usage, verdict in judged
-        if isinstance(usage, ImportUsage) and verdict.status == "broken"
-        for module in _with_parents(usage.module)
-    }
-    failing = {guard for usage, verdict in judged if verdict.status == "broken" for guard in usage.guards}
-    fitting = {guard for usage, verdict in judged if verdict.status == "fits" for guard in usage.guards} - failing
-    findings.variables_read = {u.name for u, _ in judged if isinstance(u, EnvironmentUsage) and not u.is_set}
-    # Callees that were settled as attributes: that they can't be called as well says nothing new.
-    settled: set[int] = set()
-    for usage, verdict in judged:
-        if verdict.is_own:
-            continue
-        sort = _SORTS[type(usage)]
-        if verdict.status == "unresolved" and verdict.absent is not None and findings.was_own(usage, verdict):
-            verdict = replace(verdict, status="broken")
-        if isinstance(usage, AttributeUsage) and usage.is_called and verdict.status != "broken":
-            # What is called counts once, as a call.
-            result.findings += findings.changed(usage, verdict)
-            continue
-        if verdict.status == "unresolved":
-            if sort and not (isinstance(usage, CallUsage) and id(usage.node.func) in settled):
-                result.leave(usage, sort, verdict.reason)
-            continue
-        if sort and verdict.status == "broken" and any(guard.handles in fitting for guard in usage.guards):
-            result.leave(usage, sort, "handler of what does not fail")
-            continue
-        if isinstance(usage, CallUsage) and findings.is_replaced(usage, verdict):
-            result.leave(usage, sort, "replaced by the client")
-            continue
-        if isinstance(usage, AttributeUsage) and verdict.status == "broken":
-            answer = findings.attribute(usage, verdict)
-            settled.add(id(usage.node))
-            if isinstance(answer, str):
-                result.leave(usage, sort, answer)
-                continue
-            result.findings += [answer] if answer is not None else []
-        elif isinstance(usage, ImportUsage) and verdict.status == "broken":
-            if findings.is_put_in_place(usage):
-                result.leave(usage, sort, "module that the client may put in place")
-                continue
-            found = findings.imported(usage, verdict)
-            result.findings += [found] if found is not None else []
-        elif isinstance(usage, CallUsage):
-            doubt = findings.doubt_of_call(usage, verdict)
-            if doubt:
-                result.leave(usage, sort, doubt)
-                continue
-            result.findings += findings.call(usage, verdict)
-        elif isinstance(usage, ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage):
-            result.findings += findings.other(usage, verdict)
-        if isinstance(usage, AttributeUsage | CallUsage | ImportUsage) and verdict.status == "fits":
-            result.findings += findings.changed(usage, verdict)
-        if sort:
-            result.checked[sort] += 1
-    return result
-
-
-def _with_parents(module: str) -> Iterator[str]:
-    """A module's dotted name, and those of the packages around it."""
-    while module:
-        yield module
-        module = module.rpartition(".")[0]
-
-
-# What is done with a result, and how a class is named, count with the call and the name themselves.
-_SORTS: dict[type[Usage], str] = {
-    ImportUsage: "imports",
-    AttributeUsage: "attributes",
-    CallUsage: "calls",
-    # Answered together, once everything is read.
-    ClassUsage: "",
-    PatchUsage: "",
-    EnvironmentUsage: "strings",
-    StringUsage: "strings",
-    ReturnUsage: "",
-    ReferenceUsage: "",
-}
-
-
-class ClientFiles:
-    """The files of a client that have to do with the target."""
-
-    def __init__(self, client: SourceTree, target: SourceTree) -> None:
-        self.client = client
-        self.index = ModuleIndex(client)
-        self.target_names = ModuleIndex(target).top_level
-        self.shared: dict[str, ModuleDeclaration] = {}
-        self.lines: Lines = {}
-        self.replaced_modules: set[str] = set()
-        self.puts_modules_in_place = False
-        self.count = len(self.index.sources)
-
-    def modules(self, skipped: list[Skipped]) -> list[ModuleDeclaration]:
-        """The modules that name the target, and those that import them, in the order of their paths."""
-        pattern = re.compile(
-            rb"\b(" + b"|".join(sorted(re.escape(name).encode() for name in self.target_names)) + rb")\b"
-        )
-        chosen: list[ModuleDeclaration] = []
-        knowledge = knowledge_of(self.target_names)
-        if knowledge is not None and knowledge.environment is not None:
-            prefix = re.escape(knowledge.environment.prefix).encode()
-            pattern = re.compile(pattern.pattern + rb"|\b" + prefix)
-        sources: dict[str, bytes] = {}
-        for name, path in sorted(self.index.sources.items(), key=lambda item: item[1]):
-            if path.endswith(".pyi"):
-                continue
-            try:
-                sources[name] = self.client.read(path)
-            except DriftcheckError as error:
-                skipped.append(Skipped(path, str(error)))
-        # A helper that does so need not itself name the target.
-        self.puts_modules_in_place = any(
-            b"sys.modules" in data and _MODULES_PUT_SOMEWHERE.search(data) for data in sources.values()
-        )
-        wanted = {name for name, data in sources.items() if pattern.search(data)}
-        wanted = with_importers(wanted, sources, self.index)
-        for name in sorted(wanted, key=lambda name: self.index.sources[name]):
-            path = self.index.sources[name]
-            try:
-                module = declare_module(name, path, sources[name], keep_tree=True)
-            except UnreadableSource as error:
-                skipped.append(Skipped(path, str(error)))
-                continue
-            self.shared[name] = module
-            self.replaced_modules.update(match.group(1) for match in _MODULES_PUT_IN_PLACE.finditer(module.text))
-
-            self.lines[path] = module.lines
-            chosen.append(module)
-        return chosen
-
-
-def _counts(result: _Result) -> UsageCounts:
-    def count(sort: str) -> Count:
-        return Count(result.checked[sort], result.checked[f"{sort} unresolved"])
-
-    return UsageCounts(
-        count("imports"), count("calls"), count("attributes"), count("overrides"), count("patches"), count("strings")
-    )
-
-
-def _completed(finding: Finding, lines: Lines) -> Finding:
-    """The finding with the source line it stands on."""
-    line = _line(finding.location.path, finding.location.line, lines)
-    return replace(finding, snippet=line.strip())
-
-
-def _unique_fingerprints(findings: list[Finding]) -> list[Finding]:
-    """The findings with fingerprints that don't depend on line numbers; equal ones are numbered."""
-    seen: Counter[str] = Counter()
-    numbered: list[Finding] = []
-    for finding in findings:
-        parts = (
-            finding.kind.value,
-            finding.location.path,
-            finding.scope,
-            finding.symbol,
-            finding.parameter or "",
-            finding.snippet,
-        )
-        base = "\0".join(parts)
-        seen[base] += 1
-        text = base if seen[base] == 1 else f"{base}\0{seen[base]}"
-        numbered.append(replace(finding, fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16]))
-    return numbered
-
-
-def _line(path: str, line: int, lines: Lines) -> str:
-    known = lines.get(path, [])
-    return known[line - 1] if 0 < line <= len(known) else ""
-
-
-def _quoted(findings: list[Finding], lines: Lines) -> list[tuple[str, int, str]]:
-    places = {(finding.location.path, line) for finding in findings for line in _shown_lines(finding)}
-    return sorted((path, line, _line(path, line, lines)) for path, line in places)
-
-
-def _shown_lines(finding: Finding) -> range:
-    place = finding.location
-    return range(place.line, min(max(place.end_line, place.line), place.line + 5) + 1)

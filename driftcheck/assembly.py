@@ -1,0 +1,52 @@
+"""From findings to the report: what each quotes, and what it is known by."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from dataclasses import replace
+
+from driftcheck.model import Finding
+
+Lines = dict[str, list[str]]
+
+
+def completed(finding: Finding, lines: Lines) -> Finding:
+    """The finding with the source line it stands on."""
+    line = _line(finding.location.path, finding.location.line, lines)
+    return replace(finding, snippet=line.strip())
+
+
+def fingerprinted(findings: list[Finding]) -> list[Finding]:
+    """The findings with fingerprints that don't depend on line numbers; equal ones are numbered."""
+    seen: Counter[str] = Counter()
+    numbered: list[Finding] = []
+    for finding in findings:
+        parts = (
+            finding.kind.value,
+            finding.location.path,
+            finding.scope,
+            finding.symbol,
+            finding.parameter or "",
+            finding.snippet,
+        )
+        base = "\0".join(parts)
+        seen[base] += 1
+        text = base if seen[base] == 1 else f"{base}\0{seen[base]}"
+        numbered.append(replace(finding, fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16]))
+    return numbered
+
+
+def _line(path: str, line: int, lines: Lines) -> str:
+    known = lines.get(path, [])
+    return known[line - 1] if 0 < line <= len(known) else ""
+
+
+def quoted(findings: list[Finding], lines: Lines) -> list[tuple[str, int, str]]:
+    places = {(finding.location.path, line) for finding in findings for line in _shown_lines(finding)}
+    return sorted((path, line, _line(path, line, lines)) for path, line in places)
+
+
+def _shown_lines(finding: Finding) -> range:
+    place = finding.location
+    return range(place.line, min(max(place.end_line, place.line), place.line + 5) + 1)

@@ -1,0 +1,69 @@
+"""Which files of a client have to do with the target, and what they declare."""
+
+from __future__ import annotations
+
+import re
+
+from driftcheck.errors import DriftcheckError
+from driftcheck.knowledge import knowledge_of
+from driftcheck.model import Skipped
+from driftcheck.surface.declarations import ModuleDeclaration, UnreadableSource, declare_module
+from driftcheck.surface.modules import ModuleIndex
+from driftcheck.tree import SourceTree
+from driftcheck.usage.importers import with_importers
+
+_MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\(\s*)\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
+_MODULES_PUT_SOMEWHERE = re.compile(rb"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
+Lines = dict[str, list[str]]
+
+
+class ClientFiles:
+    """The files of a client that have to do with the target."""
+
+    def __init__(self, client: SourceTree, target: SourceTree) -> None:
+        self.client = client
+        self.index = ModuleIndex(client)
+        self.target_names = ModuleIndex(target).top_level
+        self.shared: dict[str, ModuleDeclaration] = {}
+        self.lines: Lines = {}
+        self.replaced_modules: set[str] = set()
+        self.puts_modules_in_place = False
+        self.count = len(self.index.sources)
+
+    def modules(self, skipped: list[Skipped]) -> list[ModuleDeclaration]:
+        """The modules that name the target, and those that import them, in the order of their paths."""
+        pattern = re.compile(
+            rb"\b(" + b"|".join(sorted(re.escape(name).encode() for name in self.target_names)) + rb")\b"
+        )
+        chosen: list[ModuleDeclaration] = []
+        knowledge = knowledge_of(self.target_names)
+        if knowledge is not None and knowledge.environment is not None:
+            prefix = re.escape(knowledge.environment.prefix).encode()
+            pattern = re.compile(pattern.pattern + rb"|\b" + prefix)
+        skipped += [Skipped(path, "can't be listed") for path in getattr(self.client, "unlisted", ())]
+        sources: dict[str, bytes] = {}
+        for name, path in sorted(self.index.sources.items(), key=lambda item: item[1]):
+            if path.endswith(".pyi"):
+                continue
+            try:
+                sources[name] = self.client.read(path)
+            except DriftcheckError as error:
+                skipped.append(Skipped(path, str(error)))
+        # A helper that does so need not itself name the target.
+        self.puts_modules_in_place = any(
+            b"sys.modules" in data and _MODULES_PUT_SOMEWHERE.search(data) for data in sources.values()
+        )
+        wanted = {name for name, data in sources.items() if pattern.search(data)}
+        wanted = with_importers(wanted, sources, self.index)
+        for name in sorted(wanted, key=lambda name: self.index.sources[name]):
+            path = self.index.sources[name]
+            try:
+                module = declare_module(name, path, sources[name], keep_tree=True)
+            except UnreadableSource as error:
+                skipped.append(Skipped(path, str(error)))
+                continue
+            self.shared[name] = module
+            self.replaced_modules.update(match.group(1) for match in _MODULES_PUT_IN_PLACE.finditer(module.text))
+            self.lines[path] = module.lines
+            chosen.append(module)
+        return chosen
