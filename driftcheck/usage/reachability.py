@@ -67,28 +67,45 @@ class Reachability:
         return not functions or any(self._reaches(function) for function in functions)
 
     def _reaches(self, declaration: Declaration) -> bool:
-        found = self._answers.get(declaration)
-        if found is None:
-            # Functions that only mention each other are not reached by that.
-            self._answers[declaration] = False
-            found = self._answers[declaration] = self._decide(declaration)
-        return found
+        if declaration not in self._answers:
+            self._settle(declaration)
+        return self._answers[declaration]
 
-    def _decide(self, declaration: Declaration) -> bool:
-        if declaration.outer is not None and not self._reaches(declaration.outer):
-            return False
-        if declaration.owner is not None and not self._reaches(declaration.owner):
-            return False
-        if self._may_be_called_from_outside(declaration):
-            return True
-        callers = self._mentions.get(declaration.name)
-        if callers is None:
-            return True
-        others = [caller for caller in callers if not _is_within(caller, declaration)]
-        if any(caller is None or self._reaches(caller) for caller in others):
+    def _settle(self, declaration: Declaration) -> None:
+        """Answers for a declaration and all that its answer rests on.
+
+        What is dead is shown to be, step by step: functions that only call each other may well be called by somebody.
+        """
+        callers: dict[Declaration, list[FunctionDeclaration | None]] = {}
+        alive: dict[Declaration, bool] = {}
+        pending: list[Declaration] = [declaration]
+        while pending:
+            current = pending.pop()
+            if current in callers or current in self._answers:
+                continue
+            mentions = self._mentions.get(current.name, set())
+            callers[current] = [caller for caller in mentions if not _is_within(caller, current)]
+            alive[current] = self._is_called_anyway(current, callers[current])
+            pending += [outer for outer in (current.outer, current.owner) if outer is not None]
+            if not alive[current]:
+                pending += [caller for caller in callers[current] if caller is not None]
+        dead = {known for known, reaches in self._answers.items() if not reaches}
+        count = -1
+        while count != len(dead):
+            count = len(dead)
+            for known, others in callers.items():
+                if known.outer in dead or known.owner in dead:
+                    dead.add(known)
+                elif not alive[known] and all(caller in dead for caller in others):
+                    dead.add(known)
+        self._answers.update((known, known not in dead) for known in callers)
+
+    def _is_called_anyway(self, declaration: Declaration, others: list[FunctionDeclaration | None]) -> bool:
+        """True where it is no matter whether the functions that mention a declaration run."""
+        if self._may_be_called_from_outside(declaration) or declaration.name not in self._mentions:
             return True
         # Nobody mentions what is offered to others, or what a framework calls by a name of its own.
-        return not others and not self._is_mentioned_somewhere(declaration)
+        return None in others or (not others and not self._is_mentioned_somewhere(declaration))
 
     def _may_be_called_from_outside(self, declaration: Declaration) -> bool:
         name = declaration.name
