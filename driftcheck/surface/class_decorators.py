@@ -101,14 +101,45 @@ class ClassDecorators:
         self._readings: dict[FunctionDeclaration, _Reading] = {}
 
     def transformations(self, class_: ClassDeclaration) -> tuple[Transformation, ...]:
-        """What the decorators of a class do, in the order in which they run."""
+        """What is done to a class when it is made, in order: by its bases and metaclass, then by its decorators."""
         found = self._memo.get(class_)
         if found is None:
             self._memo[class_] = ()
             scope = self.program.scope_of_class(class_)
-            found = tuple(self._decorator(node, scope) for node in reversed(class_.node.decorator_list))
-            self._memo[class_] = found
+            decorators = [self._decorator(node, scope) for node in reversed(class_.node.decorator_list)]
+            found = self._memo[class_] = (*self._inherited(class_), *decorators)
         return found
+
+    def _inherited(self, class_: ClassDeclaration) -> list[Transformation]:
+        """What a base's `__init_subclass__` does, and what `dataclass_transform` promises of a base or metaclass."""
+        if not class_.node.bases and not class_.node.keywords:
+            return []
+        for base in self.program.classes.linearize(class_):
+            if not isinstance(base, Class):
+                continue
+            declaration = base.declaration
+            if declaration is not class_:
+                for binding in declaration.members.get("__init_subclass__", ()):
+                    if binding.function is None:
+                        continue
+                    hook = Function(binding.function, skips_first=True)
+                    made = self._function(hook, _class_line(class_), self.program.scope_of_class(class_))
+                    if made.kind in ("dataclass", "pydantic dataclass", "attrs", "replaced"):
+                        return [made]
+                if promised := self._promised(declaration, class_):
+                    return [promised]
+            for keyword in declaration.node.keywords:
+                if keyword.arg == "metaclass":
+                    metaclass = self.program.inference.infer(keyword.value, self.program.scope_of_class(declaration))
+                    if isinstance(metaclass, Class) and (promised := self._promised(metaclass.declaration, class_)):
+                        return [promised]
+        return []
+
+    def _promised(self, maker: ClassDeclaration, class_: ClassDeclaration) -> Transformation | None:
+        if not any(_last_name(node) == "dataclass_transform" for node in maker.node.decorator_list):
+            return None
+        made = self._transform(maker.node.decorator_list, self.program.scope_of_class(maker))
+        return self._with_options(made, _class_line(class_), self.program.scope_of_class(class_)) if made else None
 
     def added(self, class_: ClassDeclaration) -> Mapping[str, FunctionDeclaration]:
         """The methods that the decorators of a class set on it, by name."""
@@ -217,8 +248,10 @@ class ClassDecorators:
 
     def _declared_transform(self, declaration: FunctionDeclaration) -> Transformation | None:
         """The dataclass that `dataclass_transform` promises where the body shows nothing."""
-        scope = self.program.scope_of_function(declaration)
-        for node in declaration.node.decorator_list:
+        return self._transform(declaration.node.decorator_list, self.program.scope_of_function(declaration))
+
+    def _transform(self, decorators: list[ast.expr], scope: Scope) -> Transformation | None:
+        for node in decorators:
             if isinstance(node, ast.Call):
                 type_ = self.program.inference.infer(node.func, scope)
                 if isinstance(type_, External) and type_.path in _TRANSFORMS:
@@ -413,6 +446,12 @@ def _defaults(arguments: ast.arguments) -> Iterator[tuple[str, ast.expr]]:
 
 def _is_one_of(node: ast.expr, names: set[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
+
+
+def _class_line(class_: ClassDeclaration) -> ast.Call:
+    """The keywords of a class statement as the call that they are."""
+    keywords = [keyword for keyword in class_.node.keywords if keyword.arg != "metaclass"]
+    return ast.Call(ast.Name(class_.name, ast.Load()), [], keywords)
 
 
 def _last_name(node: ast.expr) -> str:

@@ -270,6 +270,45 @@ WRITTEN = {
         class J:
             a: int
     """,
+    "dataclasses, made by a base": """
+        from dataclasses import dataclass, field
+        from typing_extensions import dataclass_transform
+        class Base:
+            def __init_subclass__(cls, **options):
+                super().__init_subclass__()
+                dataclass(cls, **options)
+        class Made(Base):
+            a: int
+            b: int = 1
+        class Keywords(Made, kw_only=True):
+            c: int
+        class Counted:
+            def __init_subclass__(cls):
+                super().__init_subclass__()
+                cls.count = 1
+        class Plain(Counted):
+            a: int
+            def __init__(self, b): ...
+        def finish(cls, **options):
+            return dataclass(kw_only=True, **options)(cls)
+        @dataclass_transform(kw_only_default=True)
+        class Promised:
+            def __init_subclass__(cls, **options):
+                globals()["finish"](cls, **options)
+        class Model(Promised):
+            a: int
+            b: int = 1
+        class Odd(Promised, frozen=True):
+            a: int
+        @dataclass_transform()
+        class Meta(type):
+            def __new__(mcs, name, bases, namespace):
+                return globals()["dataclass"](super().__new__(mcs, name, bases, namespace))
+        class ByMeta(metaclass=Meta):
+            a: int
+        class Below(ByMeta):
+            b: int = 1
+    """,
     "named tuples": """
         from collections import namedtuple
         from typing import Generic, NamedTuple, TypeVar
