@@ -348,16 +348,19 @@ class Inference:
     def _union_attribute(self, base: Union, name: str) -> Type:
         found: list[Type] = []
         absent: list[Absent] = []
+        is_open = False
         for member in base.members:
             if member == NONE:
                 continue
             type_ = self.attribute(member, name)
             if isinstance(type_, Absent):
                 absent.append(type_)
+                is_open = is_open or (isinstance(member, Instance) and isinstance(member.class_, Class) and not member.exact)
             else:
                 found.append(type_)
         if found:
-            return union(found)
+            # The others may be of a class below that has it.
+            return union([*found, Unknown("attribute of some of several types")] if is_open else found)
         return absent[0] if absent else Unknown("attribute of None")
 
     def _super_attribute(self, base: Super, name: str) -> Type:
