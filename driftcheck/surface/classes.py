@@ -235,6 +235,9 @@ class Classes:
                     return f"base {base.path} is outside the target"
                 continue
             declaration = base.declaration
+            for given in self.bases(declaration):
+                if isinstance(given, Class) and given.is_open:
+                    return f"base that may be a class below {given.declaration.name}"
             for name in ("__getattr__", "__getattribute__"):
                 if on_instance and name in declaration.members:
                     return f"{declaration.name}.{name}"
