@@ -43,6 +43,7 @@ def _line(path: str, line: int, lines: Lines) -> str:
 
 
 def quoted(findings: list[Finding], lines: Lines) -> list[tuple[str, int, str]]:
+    """The source lines that a report on the findings quotes, as (path, line, text)."""
     places = {(finding.location.path, line) for finding in findings for line in _shown_lines(finding)}
     return sorted((path, line, _line(path, line, lines)) for path, line in places)
 

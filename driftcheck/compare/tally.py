@@ -46,6 +46,7 @@ class Result:
 
 
 def answer(judged: Sequence[Judged], findings: Findings) -> Result:
+    """The findings of all judged usages, and the counts of what was judged."""
     result = Result()
     findings.failed_imports = {
         (usage.location.path, module)
@@ -129,6 +130,7 @@ _SORTS: dict[type[Usage], str] = {
 
 
 def counts(result: Result) -> UsageCounts:
+    """The counts as a report holds them."""
     def count(sort: str) -> Count:
         return Count(result.checked[sort], result.checked[f"{sort} unresolved"])
 
