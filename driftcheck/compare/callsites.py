@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -122,6 +122,17 @@ class CallSites:
     def files_with(self, pattern: re.Pattern[bytes]) -> dict[str, list[int]]:
         """The lines of every file on which a pattern begins."""
         return self._places(pattern, b"")
+
+    def modules_with(self, texts: Sequence[str]) -> list[ModuleDeclaration]:
+        """The modules whose source holds all of these texts."""
+        needles = [text.encode() for text in texts]
+        found: list[ModuleDeclaration] = []
+        for path, data in self.program.target_sources():
+            if all(needle in data for needle in needles):
+                module = self._module(path)
+                if module is not None:
+                    found.append(module)
+        return found
 
     def sites_on(self, path: str, lines: list[int]) -> Iterator[tuple[FunctionDeclaration, ModuleDeclaration]]:
         """The innermost functions that hold these lines of a file, each once."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from driftcheck.compare.acceptance import takes_all, without_variadics
 from driftcheck.compare.bind import bind
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.members import Override
-from driftcheck.compare.overrides import Complaint, Overrides, Refused, takes_all, without_variadics
+from driftcheck.compare.overrides import Complaint, Overrides, Refused
 from driftcheck.compare.release import Release
 from driftcheck.model import Certainty, Kind, Severity, Signature
 from driftcheck.surface.declarations import ClassDeclaration

@@ -70,6 +70,53 @@ class Forwarding:
                 found += [refusal for refusal in refusals[:1] if refusal is not None]
         return tuple(found)
 
+    def missing(self, callee: Callee, arguments: Arguments, depth: int = 0) -> tuple[Refusal, ...]:
+        """What is missing where a function passes all that it is given on to one other callable, and to no second."""
+        declaration = callee.declaration
+        if not isinstance(declaration, FunctionDeclaration) or depth > _DEPTH or arguments.is_open:
+            return ()
+        kinds = {parameter.kind: parameter.name for parameter in callee.signature.parameters if parameter.is_variadic}
+        handing = self._handing(declaration) if ParameterKind.VAR_KEYWORD in kinds else None
+        if handing is None or len(handing.calls) != 1:
+            return ()
+        call = handing.calls[0]
+        inner_type = self.program.inference.infer(call.func, self.program.function_scope(declaration))
+        inner = self._callee(inner_type) if isinstance(inner_type, Class | Function) else None
+        if inner is None:
+            return ()
+        handed = self._handed(callee, call, arguments, handing, kinds.get(ParameterKind.VAR_POSITIONAL))
+        if handed is None:
+            return ()
+        problems = [p for p in bind(inner.signature, handed, callee=inner.name) if p.kind is Kind.MISSING_ARGUMENT]
+        if problems:
+            is_certain = not (isinstance(inner_type, Class) and inner_type.is_open)
+            return tuple(Refusal(inner, problem, is_certain) for problem in problems)
+        return self.missing(inner, handed, depth + 1)
+
+    def _handed(
+        self, callee: Callee, call: ast.Call, arguments: Arguments, handing: _Handing, rest: str | None
+    ) -> Arguments | None:
+        """The arguments that the inner call gets; None where it gets something that can't be told."""
+        own = arguments_of(call)
+        places = sum(
+            p.kind in (ParameterKind.POSITIONAL_ONLY, ParameterKind.POSITIONAL_OR_KEYWORD)
+            for p in callee.signature.parameters
+        )
+        positional: list[Argument] = []
+        for argument in own.positional:
+            if not argument.unpacked:
+                positional.append(argument)
+            elif argument.value == rest:
+                positional += arguments.positional[places:]
+            else:
+                return None
+        named = {p.name for p in callee.signature.parameters if p.kind is not ParameterKind.POSITIONAL_ONLY}
+        keywords = [argument for argument in own.keywords if not argument.unpacked]
+        if len(own.keywords) - len(keywords) != 1:
+            return None
+        keywords += [a for a in arguments.keywords if a.keyword not in named and a.keyword not in handing.taken]
+        return Arguments(tuple(positional), tuple(keywords))
+
     def _refused(
         self, function: FunctionDeclaration, call: ast.Call, argument: Argument, depth: int, receiver: Class | None
     ) -> Refusal | None:

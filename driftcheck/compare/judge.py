@@ -374,7 +374,8 @@ class Judge:
             owner = callee.receiver if isinstance(callee, Function) else None
             owner = owner.class_ if isinstance(owner, Instance) else owner
             receiver = owner if isinstance(owner, Class) else None
-            refused = self._refused(self.forwarding.refusals(found, arguments, receiver=receiver), found, arguments)
+            refusals = self.forwarding.refusals(found, arguments, receiver=receiver)
+            refused = self._refused(refusals or self.forwarding.missing(found, arguments), found, arguments)
             if refused is not None:
                 return refused
         return Verdict(

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from driftcheck.compare.acceptance import gained_parameters, takes_all, without_variadics
 from driftcheck.compare.annotations import admits_none
 from driftcheck.compare.bind import BindingProblem, bind
 from driftcheck.compare.callsites import CallSite
-from driftcheck.compare.counterparts import counterparts
 from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.reach import Reach
 from driftcheck.compare.release import Release
-from driftcheck.model import Argument, Arguments, Certainty, Kind, Parameter, ParameterKind, Severity, Signature
+from driftcheck.model import Certainty, Kind, Severity
 from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.inference import is_generator
 from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Function, Tuple
-
-_VALUE = "…"
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +134,8 @@ class Overrides:
         reach = self.reach_before if is_baseline else self.reach
         assert reach is not None
         plain = without_variadics(base.signature)
-        gained = self._gained_names(override) if not is_baseline else None
         found: list[Refused] = []
-        for site, is_typed in reach.sites(override, gained):
+        for site, is_typed in reach.sites(override):
             if site.catches_type_error:
                 continue
             name = f"{own.owner.name}.{own.name}"
@@ -149,15 +145,6 @@ class Overrides:
                 needs_variadic = bool(bind(plain, site.arguments))
                 found.append(Refused(site, problems, is_typed, needs_variadic))
         return found
-
-    def _gained_names(self, override: Override) -> frozenset[str]:
-        """The parameters that the base has and had not at the baseline."""
-        before = self.before(override)
-        assert override.base is not None and override.base.signature is not None
-        if before is None or before.base is None or before.base.signature is None:
-            return frozenset()
-        old = {parameter.name for parameter in before.base.signature.parameters}
-        return frozenset(p.name for p in override.base.signature.parameters if p.name not in old)
 
     # Parameters that the base gained
 
@@ -187,7 +174,7 @@ class Overrides:
         if before is None or own.function is None or base.function is None or before.function is None:
             return None
         if gives_nothing(own.function) and not gives_nothing(base.function) and gives_nothing(before.function):
-            for site, is_typed in self.reach.sites(override, None):
+            for site, is_typed in self.reach.sites(override):
                 if is_typed and site.use != "discarded" and not isinstance(site.node.func, ast.Name):
                     fails = site.use in ("iterated", "unpacked", "subscripted", "attribute")
                     returns = base.signature.returns if base.signature is not None else None
@@ -215,7 +202,7 @@ class Overrides:
         given = self.target.judge.returns.returned_arities(Function(own.function))
         if given != frozenset((old,)):
             return None
-        for site, is_typed in self.reach.sites(override, None):
+        for site, is_typed in self.reach.sites(override):
             if is_typed and site.use == "unpacked" and site.count == now:
                 return Complaint(
                     Kind.INVALID_OVERRIDE,
@@ -264,7 +251,7 @@ class Overrides:
             return None
         now, old = base.form, before.form
         message = f"{own.shown} is a{_n(old)} {old}, and {base.shown} is a{_n(now)} {now} now"
-        site = next((site for site, is_typed in self.reach.sites(override, None) if is_typed), None)
+        site = next((site for site, is_typed in self.reach.sites(override) if is_typed), None)
         severity, certainty, raises = Severity.WARNING, Certainty.LIKELY, None
         called = {"method", "async method", "class method", "static method", "async generator"}
         if site is not None:
@@ -310,63 +297,6 @@ class Overrides:
             # Most likely the same method, which the target has taken over.
             return None
         return Complaint(Kind.NAME_COLLISION, Severity.WARNING, Certainty.LIKELY, message)
-
-
-# Signatures
-
-
-def without_variadics(signature: Signature) -> Signature:
-    """The signature without `*args` and `**kwargs`."""
-    return Signature(tuple(p for p in signature.parameters if not p.is_variadic), signature.returns)
-
-
-def takes_all(own: Signature, base: Signature) -> bool:
-    """True where whatever call the base's named parameters allow is one that the override takes too."""
-    if any(
-        parameter.is_variadic and all(other.kind is not parameter.kind for other in own.parameters)
-        for parameter in base.parameters
-    ):
-        return False
-    return not any(bind(own, arguments) for arguments in _probes(base))
-
-
-def _probes(signature: Signature) -> Iterator[Arguments]:
-    """Calls that together use every parameter in every way it can be given, the fewest and the most of them."""
-    named = [parameter for parameter in signature.parameters if not parameter.is_variadic]
-    positional = [p for p in named if p.kind is not ParameterKind.KEYWORD_ONLY]
-    only_positional = [p for p in named if p.kind is ParameterKind.POSITIONAL_ONLY]
-    for chosen in (named, [p for p in named if p.is_required]):
-        by_place = [p for p in positional if p in chosen]
-        # Places are filled from the left: a required parameter has no optional one before it.
-        yield Arguments(
-            tuple(Argument(_VALUE) for _ in by_place),
-            tuple(Argument(_VALUE, p.name) for p in chosen if p.kind is ParameterKind.KEYWORD_ONLY),
-        )
-        yield Arguments(
-            tuple(Argument(_VALUE) for p in only_positional if p in chosen),
-            tuple(Argument(_VALUE, p.name) for p in chosen if p.kind is not ParameterKind.POSITIONAL_ONLY),
-        )
-
-
-def gained_parameters(own: Signature, base: Signature, before: Signature) -> list[Parameter]:
-    """The base's new parameters that the other signature has no place for; renamed ones are not new."""
-    kinds = {parameter.kind for parameter in own.parameters}
-    continued = set(counterparts(before, base).values())
-    new: list[Parameter] = []
-    for parameter in base.parameters:
-        if parameter.is_variadic:
-            if any(old.kind is parameter.kind for old in before.parameters) or parameter.kind in kinds:
-                continue
-        elif (
-            parameter.name in continued
-            or before.parameter(parameter.name) is not None
-            or own.parameter(parameter.name) is not None
-            or ParameterKind.VAR_KEYWORD in kinds
-            or (parameter.kind is not ParameterKind.KEYWORD_ONLY and ParameterKind.VAR_POSITIONAL in kinds)
-        ):
-            continue
-        new.append(parameter)
-    return new
 
 
 def gives_nothing(function: FunctionDeclaration) -> bool:

@@ -6,11 +6,12 @@ import ast
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
+from driftcheck.compare.acceptance import gained_parameters, takes_all, without_variadics
 from driftcheck.compare.bind import bind
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.counterparts import near_name
 from driftcheck.compare.members import Definition
-from driftcheck.compare.overrides import Overrides, Refused, gained_parameters, takes_all, without_variadics
+from driftcheck.compare.overrides import Overrides, Refused
 from driftcheck.compare.release import Release, name_place
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.subclasses import Answers
@@ -84,23 +85,21 @@ class Patches:
             if usage.is_path or (usage.location.path, f"{now.symbol}.{usage.name}") in reads:
                 return None
             return self._gone(usage, now, old)
-        if old is None or self.baseline is None:
-            return self._unjudged(usage, now)
-        moved = self._moved(usage, now, old)
-        if moved is not None:
+        if old is not None and (moved := self._moved(usage, now, old)) is not None:
             return moved
         if isinstance(now.declaration, ClassDeclaration):
-            return self._swapped(usage, now, old)
+            return self._swapped(usage, now, old) if old is not None else None
         own = self._signature(usage, now)
         if own is None or now.signature is None:
             return self._unjudged(usage, now)
-        return self._refused(usage, now, old, own) or self._gained(usage, now, old, own)
+        refused = self._refused(usage, now, old, own)
+        return refused or (self._gained(usage, now, old, own) if old is not None else None)
 
     def _unjudged(self, usage: PatchUsage, now: _Place) -> str | None:
         """Why a patch can't be judged any further: None where its being there is all that there is to ask."""
         if now.signature is None or usage.value is None:
             return None
-        return usage.type.reason if isinstance(usage.type, Unknown) and self.baseline is not None else None
+        return usage.type.reason if isinstance(usage.type, Unknown) else None
 
     # What is there
 
@@ -217,18 +216,19 @@ class Patches:
 
     # Calls that the replacement refuses
 
-    def _refused(self, usage: PatchUsage, now: _Place, old: _Place, own: Signature) -> Finding | None:
-        refused = self._refusals(self.target, now, own, usage, old)
-        if not refused or self.baseline is None:
+    def _refused(self, usage: PatchUsage, now: _Place, old: _Place | None, own: Signature) -> Finding | None:
+        refused = self._refusals(self.target, now, own, usage)
+        if not refused:
             return None
-        known = {shape for each in self._refusals(self.baseline, old, own, usage, None) for shape in each.shapes}
-        new = [each for each in refused if not each.shapes & known]
-        if not new:
-            return None
-        worst = min(new, key=lambda each: (not each.is_typed, each.needs_variadic, each.site.path, each.site.line))
+        drift: bool | None = None
+        if old is not None and self.baseline is not None:
+            known = {shape for each in self._refusals(self.baseline, old, own, usage) for shape in each.shapes}
+            new = [each for each in refused if not each.shapes & known]
+            drift, refused = bool(new), new or refused
+        worst = min(refused, key=lambda each: (not each.is_typed, each.needs_variadic, each.site.path, each.site.line))
         said = "; ".join(problem.message for problem in worst.problems)
         is_sure = not worst.needs_variadic
-        certainty = Certainty.CERTAIN if worst.is_typed else Certainty.LIKELY
+        certainty = Certainty.CERTAIN if worst.is_typed and drift else Certainty.LIKELY
         return self._finding(
             usage,
             now,
@@ -239,22 +239,18 @@ class Patches:
             worst.problems[0].parameter,
             worst.problems[0].raises,
             worst.site,
+            drift=drift,
         )
 
-    def _refusals(
-        self, release: Release, place: _Place, own: Signature, usage: PatchUsage, old: _Place | None
-    ) -> list[Refused]:
+    def _refusals(self, release: Release, place: _Place, own: Signature, usage: PatchUsage) -> list[Refused]:
         base = place.signature
         if base is None or takes_all(own, base):
             return []
         plain = without_variadics(base)
-        gained: frozenset[str] = frozenset()
-        if old is not None and old.signature is not None:
-            gained = frozenset(p.name for p in base.parameters if old.signature.parameter(p.name) is None)
         name = self._called_name(usage)
         has_receiver = not isinstance(place.owner, Module)
         found: list[Refused] = []
-        for site, is_typed in self._sites(release, place, usage.name, gained):
+        for site, is_typed in self._sites(release, place, usage.name):
             if site.catches_type_error:
                 continue
             problems = bind(own, site.arguments, callee=name, has_receiver=has_receiver)
@@ -262,9 +258,7 @@ class Patches:
                 found.append(Refused(site, problems, is_typed, bool(bind(plain, site.arguments))))
         return found
 
-    def _sites(
-        self, release: Release, place: _Place, name: str, gained: frozenset[str]
-    ) -> Iterator[tuple[CallSite, bool]]:
+    def _sites(self, release: Release, place: _Place, name: str) -> Iterator[tuple[CallSite, bool]]:
         if isinstance(place.owner, Module):
             for site in release.sites.of_name(place.owner.name, name):
                 yield site, True
@@ -277,7 +271,7 @@ class Patches:
             return
         reach = self.overrides.reach if release is self.target else self.overrides.reach_before
         assert reach is not None
-        yield from reach.sites_of_member(place.owner, place.definition, gained)
+        yield from reach.sites_of_member(place.owner, place.definition)
 
     # Classes put in the place of classes
 
@@ -346,7 +340,7 @@ class Patches:
                 continue
             if self.overrides.members.first(replacement, name) is not None:
                 continue
-            sites = [site for site, is_typed in reach.sites_of_member(now.declaration, definition, ()) if is_typed]
+            sites = [site for site, is_typed in reach.sites_of_member(now.declaration, definition) if is_typed]
             outside = [site for site in sites if site.function.owner is not now.declaration]
             missing.append((name, outside[0] if outside else None))
         if not missing:
@@ -401,13 +395,15 @@ class Patches:
         self,
         usage: PatchUsage,
         now: _Place,
-        old: _Place,
+        old: _Place | None,
         severity: Severity,
         certainty: Certainty,
         message: str,
         parameter: str | None,
         raises: str | None = None,
         site: CallSite | None = None,
+        *,
+        drift: bool | None = True,
     ) -> Finding:
         location, scope = self._where(usage)
         evidence = self._evidence(now, old)
@@ -422,7 +418,7 @@ class Patches:
             message,
             parameter,
             raises,
-            True,
+            drift,
             evidence,
             scope=scope,
         )
@@ -434,8 +430,8 @@ class Patches:
             return usage.location, usage.scope
         return name_place(declaration), declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0]
 
-    def _evidence(self, now: _Place, old: _Place) -> Evidence:
-        return Evidence(*self._source(now), _shown(now), _shown(old))
+    def _evidence(self, now: _Place, old: _Place | None) -> Evidence:
+        return Evidence(*self._source(now), _shown(now), _shown(old) if old is not None else None)
 
     def _source(self, place: _Place) -> tuple[str | None, int | None]:
         declaration = place.declaration

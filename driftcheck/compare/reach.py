@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
-from driftcheck.compare.callsites import CallSite
+from driftcheck.compare.callsites import CallSite, classes_in
 from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.release import Release
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.types import Class, Instance, Type, TypeVariable, Unknown, members_of
+
+_MODULES_READ = 40
 
 
 class Reach:
@@ -20,12 +22,13 @@ class Reach:
         self.program = release.program
         self.members = members
         self._specific: dict[tuple[str, ClassDeclaration], bool] = {}
+        self._specific_calls: dict[tuple[str, frozenset[str], ClassDeclaration], bool] = {}
 
-    def sites(self, override: Override, gained: Collection[str] | None) -> Iterator[tuple[CallSite, bool]]:
+    def sites(self, override: Override) -> Iterator[tuple[CallSite, bool]]:
         """The calls that can reach an override, and whether the type of the receiver says so.
 
         An untyped receiver counts where the name says enough: no other family of classes has a method of that name, or
-        the call passes by keyword what the base has only just gained (`gained`).
+        none has one that takes these very keywords.
         """
         base = override.base
         assert base is not None
@@ -37,13 +40,10 @@ class Reach:
             if answer and not self._is_bypassed(site, override.class_):
                 yield site, True
             elif answer is None:
-                names = {argument.keyword for argument in site.arguments.keywords}
-                if self._is_specific(name, base.owner) or (gained and names & set(gained)):
+                if self._is_specific(name, base.owner) or self._is_specific_call(site, name, base.owner):
                     yield site, False
 
-    def sites_of_member(
-        self, class_: ClassDeclaration, definition: Definition, gained: Collection[str]
-    ) -> Iterator[tuple[CallSite, bool]]:
+    def sites_of_member(self, class_: ClassDeclaration, definition: Definition) -> Iterator[tuple[CallSite, bool]]:
         """The calls that can reach what is put on a class of the target's, and whether the receiver's type says so."""
         name = definition.name
         for site in self.release.sites.of_method(name, class_.module.path):
@@ -53,8 +53,8 @@ class Reach:
             if answer:
                 yield site, True
             elif answer is None:
-                names = {argument.keyword for argument in site.arguments.keywords}
-                if self._is_specific(name, definition.owner) or names & set(gained):
+                owner = definition.owner
+                if self._is_specific(name, owner) or self._is_specific_call(site, name, owner):
                     yield site, False
 
     def _shares(self, site: CallSite, class_: ClassDeclaration, definition: Definition) -> bool | None:
@@ -159,10 +159,42 @@ class Reach:
         if definers is None:
             # A single word is a method of many a library's objects.
             return False
+        root = self._root(name, base)
+        return all(self._derives(definer, root) for definer in definers)
+
+    def _root(self, name: str, base: ClassDeclaration) -> ClassDeclaration:
+        """The topmost class of a base's order that has a method of that name."""
         linear = self.program.classes.linearize(base)
         roots = [e.declaration for e in linear if isinstance(e, Class) and name in e.declaration.members]
-        root = roots[-1] if roots else base
-        return all(self._derives(definer, root) for definer in definers)
+        return roots[-1] if roots else base
+
+    def _is_specific_call(self, site: CallSite, name: str, base: ClassDeclaration) -> bool:
+        """True where every method of that name which declares the keywords of a call is of the base's family."""
+        keywords = frozenset(a.keyword for a in site.arguments.keywords if a.keyword is not None and not a.unpacked)
+        if not keywords:
+            return False
+        key = (name, keywords, base)
+        found = self._specific_calls.get(key)
+        if found is None:
+            found = self._specific_calls[key] = self._find_specific_call(name, keywords, base)
+        return found
+
+    def _find_specific_call(self, name: str, keywords: frozenset[str], base: ClassDeclaration) -> bool:
+        modules = self.release.sites.modules_with([f"def {name}(", *sorted(keywords)])
+        if len(modules) > _MODULES_READ:
+            return False
+        root = self._root(name, base)
+        is_taken = False
+        for module in modules:
+            for class_ in classes_in(module):
+                definition = self.members.definition(class_, name)
+                signature = definition.signature if definition is not None else None
+                if signature is None or not keywords <= {parameter.name for parameter in signature.parameters}:
+                    continue
+                if not self._derives(class_, root):
+                    return False
+                is_taken = True
+        return is_taken
 
 
 def _is_on_self(site: CallSite, function: FunctionDeclaration) -> bool:

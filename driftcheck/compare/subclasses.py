@@ -9,6 +9,7 @@ from driftcheck.compare.abstracts import Abstracts
 from driftcheck.compare.bases import Bases
 from driftcheck.compare.construction import Constructions
 from driftcheck.compare.dead_overrides import DeadOverrides
+from driftcheck.compare.handed_over import HandedOver
 from driftcheck.compare.initialization import Initialization, Unset
 from driftcheck.compare.members import Definition, Override
 from driftcheck.compare.overrides import Complaint, Overrides
@@ -54,6 +55,7 @@ class Subclasses:
         self.dead = DeadOverrides(target, baseline, list(client)) if baseline is not None else None
         self.abstracts = Abstracts(target)
         self.abstracts_before = Abstracts(baseline) if baseline is not None else None
+        self.handed_over = HandedOver(client)
         self.bases = Bases(target)
         self.bases_before = Bases(baseline) if baseline is not None else None
         self.initialization = Initialization(target)
@@ -194,30 +196,33 @@ class Subclasses:
 
     def _abstract_findings(self, usage: ClassUsage, *, is_leaf: bool, was_there: bool) -> Iterator[Finding]:
         class_ = usage.declaration
-        is_called = class_ in self.instantiated
-        if not is_called and (not is_leaf or self.abstracts.declares(class_)):
-            return
         open_ = self.abstracts.open(class_)
         missing = [definition for definition in open_.missing if self.target.is_target(definition.owner)]
         if not missing or open_.hidden_by:
             return
-        drift: bool | None = None
-        if self.is_own:
-            drift = False
-        elif self.abstracts_before is not None and was_there:
+        drift: bool | None = False if self.is_own else None
+        if self.abstracts_before is not None and was_there:
             known = {definition.name for definition in self.abstracts_before.open(class_).missing}
             new = [definition for definition in missing if definition.name not in known]
             drift, missing = bool(new), new or missing
-        if not is_called and (drift is False or (drift is None and self.baseline is not None)):
-            # A class that nobody is seen to make may be meant to stay abstract.
+        if class_ in self.instantiated:
+            certainty = Certainty.CERTAIN
+        elif class_ in self.handed_over:
+            certainty = Certainty.LIKELY
+        elif is_leaf and not self.abstracts.declares(class_):
+            # A class that nobody is seen to make may be meant to stay abstract, if it was before.
+            certainty = Certainty.LIKELY if drift else Certainty.POSSIBLE
+        else:
             return
-        is_sure = is_called or bool(drift)
+        if certainty is Certainty.LIKELY and not drift:
+            # What is handed over is not always instantiated: some classes only hold static methods.
+            certainty = Certainty.POSSIBLE
         names = ", ".join(definition.name for definition in missing)
         for definition in missing:
             yield Finding(
                 Kind.MISSING_ABSTRACT_METHOD,
-                Severity.ERROR if is_sure else Severity.WARNING,
-                Certainty.CERTAIN if is_called else Certainty.LIKELY if is_sure else Certainty.POSSIBLE,
+                Severity.WARNING if certainty is Certainty.POSSIBLE else Severity.ERROR,
+                certainty,
                 name_place(class_),
                 definition.symbol,
                 f"{class_.name} lacks the abstract {definition.form} {definition.name} of {definition.owner.name}",

@@ -16,6 +16,7 @@ from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
 from driftcheck.surface.syntax import children
 from driftcheck.surface.types import Absent, Dictionary, External, Function, Instance, Type, Unknown
+from driftcheck.usage.deferred import deferred_call
 from driftcheck.usage.flow import FlowScope, path_of
 from driftcheck.usage.patches import Patches
 from driftcheck.usage.reachability import Reachability
@@ -270,6 +271,9 @@ class Expressions:
         self._emit(usage)
         for patch in self._patches.called(node, callee):
             self._emit(patch)
+        deferred = deferred_call(node, callee)
+        if deferred is not None:
+            self._emit(self._left_to_others(deferred))
         self._note_changes(node)
         if name in ("isinstance", "issubclass") and len(node.args) == 2:
             for part in node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]:
@@ -286,6 +290,17 @@ class Expressions:
                     self._emit(
                         AttributeUsage(*self._common(node), read, receiver, attribute.value, result, False, True)
                     )
+
+    def _left_to_others(self, call: ast.Call) -> CallUsage:
+        """A call that a thread, a process or an executor will make; its place is where its keywords are written."""
+        unpacked = {id(k.value): self._infer(k.value) for k in call.keywords if k.arg is None}
+        usage = CallUsage(*self._common(call.func), call, self._infer(call.func), unpacked, self.location)
+        for keyword in call.keywords:
+            if keyword.arg is None and isinstance(keyword.value, ast.Name):
+                bindings, home = self._scope.bindings(keyword.value.id)
+                if len(bindings) == 1 and isinstance(bindings[0].value, ast.Dict) and home.module is self.module:
+                    usage.location = self.location(bindings[0].value)
+        return usage
 
     def _set_attribute(self, node: ast.Call) -> None:
         """`setattr(owner, "name", value)` stores like an assignment."""
