@@ -223,8 +223,8 @@ class Facts:
         rests_on_target = False
         for binding in reversed(bindings):
             runs = self.program.liveness(binding.contexts, home, line=binding.line) if binding.contexts else True
-            if runs is not None and len(bindings) > 1:
-                rests_on_target = rests_on_target or self._rests_on_target(binding.contexts, home)
+            if runs is not None and len(bindings) > 1 and not rests_on_target:
+                rests_on_target = self._rests_on_target(binding, home)
             if runs is False:
                 continue
             possible.append(binding)
@@ -285,16 +285,20 @@ class Facts:
             found = self._globals[home.module] = frozenset(word.strip(",;") for words in declared for word in words)
         return name in found
 
-    def _rests_on_target(self, contexts: tuple[Context, ...], home: Scope) -> bool:
-        """True where one of the branches is decided by the target, and not by a constant."""
-        for context in contexts:
+    def _rests_on_target(self, binding: Binding, home: Scope) -> bool:
+        """True where the target decides one of the branches around a binding, and not a constant."""
+        for context in binding.contexts:
+            if self.program.liveness((context,), home, line=binding.line) is None:
+                continue
             if isinstance(context, Condition):
                 test = context.test
                 while isinstance(test, ast.UnaryOp):
                     test = test.operand
                 if not isinstance(test, ast.Constant) and not _names_type_checking(test):
                     return True
-            elif any(self.program.is_target(base) for base in _imported_modules(context.statement, home, self.program)):
+            elif any(
+                self.program.is_target(base) for base in _imported_modules(context.statement, home, self.program)
+            ):
                 return True
         return False
 

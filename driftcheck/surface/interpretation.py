@@ -32,6 +32,8 @@ _LONGEST_HELPER = 90
 _READERS = frozenset(
     ("len", "print", "str", "repr", "list", "tuple", "set", "frozenset", "sorted", "any", "all", "bool", "max", "min")
 )
+# What reports or collects, and never fails on the way.
+_SAFE_CALLS = _READERS | {"warn", "warning", "info", "debug", "error", "append", "add", "warning_once", "info_once"}
 # A function whose text has none of these answers by something else than the target, unless a name in it means a fact.
 _HINTS = re.compile(
     r"version|hasattr|getattr|find_spec|find_loader|signature|argspec|co_varnames|fields|__dict__|import\b|distribution"
@@ -142,15 +144,16 @@ class _Lost(Exception):
 class _Frame:
     """One call under way.
 
-    `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try` around;
-    `is_uncertain` once an import of another library has been met, which may fail; `uses_fact` once a fact of the target
-    has decided which way to go. `mutable` are the names of lists and sets, which calls may change.
+    `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try` statements
+    around; `may_raise` holds what may have gone wrong since the innermost one began: "ImportError" for an import of another
+    library, "" for a call of which nothing is known. `uses_fact` is set once a fact of the target has decided which way to
+    go. `mutable` are the names of lists and sets, which calls may change.
     """
 
     scope: ValueScope
     pending: list[Value | None] = field(default_factory=list)
     attempts: int = 0
-    is_uncertain: bool = False
+    may_raise: set[str] = field(default_factory=set)
     uses_fact: bool = False
     mutable: set[str] = field(default_factory=set)
 
@@ -367,9 +370,16 @@ class Interpreter:
         if frame.mutable:
             self._note_changes(node, frame)
         if isinstance(node, ast.Return):
-            return Returned(self.facts.argument(node.value, frame.scope) if node.value is not None else Value(None))
-        if isinstance(node, ast.Assign):
+            returned = self.facts.argument(node.value, frame.scope) if node.value is not None else Value(None)
+            if returned is None:
+                self._note_doubt(node, frame)
+            return Returned(returned)
+        if isinstance(node, ast.Expr):
+            self._note_doubt(node, frame)
+        elif isinstance(node, ast.Assign):
             value = self.facts.argument(node.value, frame.scope)
+            if value is None:
+                self._note_doubt(node, frame)
             for target in node.targets:
                 self._assign(target, value, frame)
                 self._note_container(target, node.value, frame)
@@ -394,6 +404,13 @@ class Interpreter:
             for target in node.targets:
                 self._assign(target, None, frame)
         return None
+
+    def _note_doubt(self, node: ast.stmt, frame: _Frame) -> None:
+        """Notes that a statement within a `try` calls something of which nothing is known, so that it may raise."""
+        if frame.attempts and any(
+            isinstance(inner, ast.Call) and _called_name(inner) not in _SAFE_CALLS for inner in ast.walk(node)
+        ):
+            frame.may_raise.add("")
 
     def _assign(self, target: ast.expr, value: Value | None, frame: _Frame) -> None:
         if isinstance(target, ast.Name):
@@ -469,7 +486,10 @@ class Interpreter:
         first = self._block(one, frame)
         after = frame.scope.values
         frame.scope.values = before
-        second = self._block(other, frame)
+        return self._joined(first, after, self._block(other, frame), frame)
+
+    def _joined(self, first: Exit, after: dict[str, Value | None], second: Exit, frame: _Frame) -> Exit:
+        """Where two ways meet: `after` are the values on the first, the frame's those on the second."""
         if isinstance(first, Left) or isinstance(second, Left):
             if first != second:
                 raise _Lost
@@ -494,20 +514,24 @@ class Interpreter:
 
     def _try(self, node: ast.Try, frame: _Frame) -> Exit:
         before = dict(frame.scope.values)
-        was_uncertain, frame.is_uncertain = frame.is_uncertain, False
+        outer, frame.may_raise = frame.may_raise, set()
         frame.attempts += 1
         exit_ = self._block(node.body, frame)
         frame.attempts -= 1
-        may_fail, frame.is_uncertain = frame.is_uncertain, was_uncertain
+        raised, frame.may_raise = frame.may_raise, outer
         if isinstance(exit_, Raised):
             handler = next((handler for handler in node.handlers if _catches(handler, exit_.names)), None)
             if handler is not None:
                 frame.uses_fact = True
                 exit_ = self._handle(handler, frame)
-        elif may_fail and (handler := next((h for h in node.handlers if _catches(h, ("ImportError",))), None)):
-            exit_ = self._after_doubt(node, handler, exit_, before, frame)
-        elif exit_ is None:
-            exit_ = self._block(node.orelse, frame)
+        else:
+            if exit_ is None:
+                exit_ = self._block(node.orelse, frame)
+            for handler in node.handlers:
+                if "" in raised or (raised and _catches(handler, tuple(sorted(raised)))):
+                    after = frame.scope.values
+                    frame.scope.values = dict(before)
+                    exit_ = self._joined(exit_, after, self._handle(handler, frame), frame)
         last = self._block(node.finalbody, frame)
         return exit_ if last is None else last
 
@@ -515,36 +539,6 @@ class Interpreter:
         if handler.name is not None:
             frame.scope.values[handler.name] = None
         return self._block(handler.body, frame)
-
-    def _after_doubt(
-        self,
-        node: ast.Try,
-        handler: ast.ExceptHandler,
-        exit_: Exit,
-        before: dict[str, Value | None],
-        frame: _Frame,
-    ) -> Exit:
-        """A `try` whose import of another library may fail or not."""
-        if exit_ is None:
-            exit_ = self._block(node.orelse, frame)
-        after = frame.scope.values
-        frame.scope.values = before
-        other = self._handle(handler, frame)
-        if isinstance(exit_, Returned) and isinstance(other, Returned):
-            return Returned(_combined([exit_.value, other.value]))
-        if isinstance(other, Raised):
-            frame.scope.values = after
-            return exit_
-        if isinstance(exit_, Returned):
-            frame.pending.append(exit_.value)
-            return other
-        if isinstance(other, Returned):
-            frame.pending.append(other.value)
-            frame.scope.values = after
-            return exit_
-        for name in after:
-            frame.scope.values[name] = _combined([after[name], frame.scope.values.get(name)])
-        return exit_
 
     def _for(self, node: ast.For, frame: _Frame) -> Exit:
         iterable = self.facts.evaluate(node.iter, frame.scope)
@@ -568,9 +562,9 @@ class Interpreter:
         return self._block(node.orelse, frame)
 
     def _uncertain(self, node: ast.stmt, frame: _Frame) -> Exit:
-        """Statements that run any number of times: what they assign is unknown, what they return is possible."""
+        """Statements that run any number of times: what they assign or may change is unknown, what they return possible."""
         for inner in own_nodes([node]):
-            if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Store):
+            if isinstance(inner, ast.Name) and (isinstance(inner.ctx, ast.Store) or inner.id in frame.mutable):
                 frame.scope.values[inner.id] = None
             elif isinstance(inner, ast.Return) and None not in frame.pending:
                 frame.pending.append(None)
@@ -581,7 +575,7 @@ class Interpreter:
         if isinstance(values, Absent):
             return Raised(("ModuleNotFoundError" if values.is_module else "ImportError",))
         if isinstance(values, External):
-            frame.is_uncertain = True
+            frame.may_raise.add("ImportError")
             return None
         frame.uses_fact = frame.uses_fact or bool(frame.attempts and any(v and v.is_fact for v in values.values()))
         frame.scope.values.update(values)
@@ -593,6 +587,11 @@ def is_mutable(node: ast.expr | None) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id in ("list", "set", "sorted")
     return isinstance(node, ast.List | ast.Set | ast.ListComp | ast.SetComp)
+
+
+def _called_name(node: ast.Call) -> str:
+    called = node.func
+    return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
 
 
 def _parameter_names(declaration: FunctionDeclaration) -> list[str]:

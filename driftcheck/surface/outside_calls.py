@@ -392,7 +392,8 @@ class OutsideCalls:
         home = ModuleScope(self.program, scope.module)
 
         def ask(name: str) -> bool | None:
-            return None if self.facts.named(name, home) is None else True
+            value = self.facts.named(name, home)
+            return True if value is not None and value.is_fact else None
 
         return Value(Names(is_open=True, ask=ask), is_fact=True)
 
