@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftcheck.assembly import completed, fingerprinted, quoted
+from driftcheck.compare.additions import Additions, Name
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.findings import Findings, key_of
 from driftcheck.compare.hidden import called_classes, hidden_drift
@@ -145,7 +146,8 @@ class _Audit:
         self.earlier: Program | None = None
         self.earlier_judge: Judge | None = None
         self.instantiated: set[ClassDeclaration] = set()
-        self.extensions: set[tuple[str, str]] = set()
+        self.additions = Additions()
+        self.earlier_additions: set[Name] = set()
         self.named: set[str] = set()
         self.stores: set[tuple[str, str]] = set()
         self.modules = self.files.modules(self.skipped)
@@ -164,7 +166,8 @@ class _Audit:
         if runtime is not None:
             judged = _asked(judged, runtime, notices)
         questions = Findings(judge, verdicts, Relocation(program, self.earlier))
-        questions.extensions = self.extensions
+        questions.extensions = self.additions.reached(judged)
+        questions.long_added = self.earlier_additions
         questions.named = self.named
         questions.puts_modules_in_place = self.files.puts_modules_in_place
         questions.stores = self.stores
@@ -221,6 +224,7 @@ class _Audit:
         judge.client_methods = self._client_methods()
         reachability = Reachability(program, self.modules)
         judged = list(self._judged(program, judge, reachability))
+        self.earlier_additions, self.additions = self.additions.names, Additions()
         return {
             key_of(usage): verdict
             for usage, verdict in judged
@@ -247,10 +251,10 @@ class _Audit:
             collector.collect()
             for usage in usages:
                 if isinstance(usage, AttributeUsage) and usage.is_stored:
-                    self.extensions.update(judge.extended(usage))
+                    self.additions.note(judge.extended(usage), usage)
                     self.stores.update(judge.stored(usage))
                 elif isinstance(usage, CallUsage):
-                    self.extensions.update(judge.extended_by(usage))
+                    self.additions.note(judge.extended_by(usage), usage)
                     self.instantiated.update(called_classes(usage))
                 elif isinstance(usage, StringUsage) and usage.role == "path":
                     self.named.add(judge.strings.definition(usage.text))

@@ -34,6 +34,7 @@ from driftcheck.usage.usages import (
 
 _TYPE_ERRORS = frozenset(("TypeError", "Exception", "BaseException"))
 _BROAD = frozenset(("Exception", "BaseException"))
+_PUT_THERE = " until the client has put its own there"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,8 @@ class Findings:
         self.failed_imports: set[tuple[str, str]] = set()
         # What the client itself puts on the target's classes and modules: (owner, name).
         self.extensions: set[tuple[str, str]] = set()
+        # Those that it put there with the baseline already, where what the target had was only replaced.
+        self.long_added: set[tuple[str, str]] = set()
         # What it names in strings, by canonical dotted path, and whether it puts modules under computed names in place.
         self.named: set[str] = set()
         self.puts_modules_in_place = False
@@ -84,16 +87,20 @@ class Findings:
         """The finding for an import that fails, None where a guard provides for it."""
         absent = verdict.absent
         assert absent is not None
-        if (usage.module, usage.name) in self.extensions:
+        drift = self._drift(usage)
+        added = (usage.module, usage.name or "")
+        is_added = added in self.extensions
+        if is_added and not (drift and added in self.long_added):
             return None
         if usage.is_starred:
             return self._starred(usage, verdict, absent)
         guard = _guard(usage.guards, IMPORT_ERRORS if absent.is_module else NAME_ERRORS)
-        drift = self._drift(usage)
         severity, certainty = Severity.ERROR, Certainty.CERTAIN
+        if is_added:
+            severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         kind = Kind.UNRESOLVED_SYMBOL
         raises = f"ImportError: cannot import name '{usage.name}' from '{usage.module}'"
-        message = f"{usage.module} has no name {usage.name}"
+        message = f"{usage.module} has no name {usage.name}{_PUT_THERE if is_added else ''}"
         if absent.is_module:
             kind = Kind.UNRESOLVED_MODULE
             missing = f"{absent.owner}.{absent.name}" if absent.owner else absent.name
@@ -175,9 +182,10 @@ class Findings:
         if (usage.location.path, f"{absent.owner}.{absent.name}") in self.failed_imports:
             # The import of that submodule has been reported.
             return None
-        if self._is_extended(usage.receiver, absent):
-            return "attribute that the client adds"
         drift = self._drift(usage)
+        added = self._added_at(usage.receiver, absent)
+        if added is not None and not (drift and added in self.long_added):
+            return "attribute that the client adds"
         symbol = verdict.symbol
         earlier = self.earlier(usage)
         if drift and earlier is not None and earlier.symbol:
@@ -194,13 +202,15 @@ class Findings:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         elif verdict.reason.endswith(STORES_BY_NAME):
             certainty = Certainty.LIKELY
+        if added is not None:
+            severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         if usage.is_type_ignored and not is_module:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         guard = _guard(usage.guards, ATTRIBUTE_ERRORS)
         name, raises = _attribute_error(receiver, usage.name)
         if usage.is_protocol:
             raises = f"TypeError: '{name}' object does not support {usage.name}"
-        message = f"{name} has no attribute {usage.name}"
+        message = f"{name} has no attribute {usage.name}{_PUT_THERE if added is not None else ''}"
         if absent.typing_only:
             message += ", except for type checkers"
         if usage.is_typing_only:
@@ -235,17 +245,15 @@ class Findings:
             verdict.confirmed_by,
         )
 
-    def _is_extended(self, receiver: Type, absent: Absent) -> bool:
-        """True where the client stores that attribute on the module, the class or a base."""
-        if (absent.owner, absent.name) in self.extensions:
-            return True
+    def _added_at(self, receiver: Type, absent: Absent) -> tuple[str, str] | None:
+        """What the client puts on the module, the class or a base, so that the attribute is there: (owner, name)."""
+        owners = [absent.owner]
         for member in members_of(receiver):
             class_ = member.class_ if isinstance(member, Instance | Super) else member
             if isinstance(class_, Class):
-                for base in self.program.classes.linearize(class_.declaration):
-                    if isinstance(base, Class) and (base.declaration.symbol, absent.name) in self.extensions:
-                        return True
-        return False
+                linear = self.program.classes.linearize(class_.declaration)
+                owners += [base.declaration.symbol for base in linear if isinstance(base, Class)]
+        return next(((owner, absent.name) for owner in owners if (owner, absent.name) in self.extensions), None)
 
     def _doubt(self, receiver: object, name: str) -> str:
         """Why an instance may have the attribute although its declared class has not."""
@@ -278,6 +286,10 @@ class Findings:
 
         That it may, since it replaces the class or names the callable in a string, counts for what never fitted.
         """
+        callee = usage.callee
+        if isinstance(callee, Class) and not self.program.is_target(callee.declaration.symbol):
+            # A class of the client's inherits from what stood there when it was made.
+            return False
         symbol = verdict.symbol.removesuffix(".__init__")
         owner, _, name = symbol.rpartition(".")
         if (owner, name) in self.extensions:

@@ -94,9 +94,8 @@ class Reachability:
         while count != len(dead):
             count = len(dead)
             for known, others in callers.items():
-                if known.outer in dead or known.owner in dead:
-                    dead.add(known)
-                elif not alive[known] and all(caller in dead for caller in others):
+                is_inside = known.outer in dead or known.owner in dead
+                if is_inside or (not alive[known] and all(caller in dead for caller in others)):
                     dead.add(known)
         self._answers.update((known, known not in dead) for known in callers)
 
