@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import bisect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -56,10 +56,14 @@ class CallSite:
 
 
 class CallSites:
-    """An index over the text of one release of the target, parsed only where a name that is asked for is called."""
+    """An index over the text of one release of the target, parsed only where a name that is asked for is called.
 
-    def __init__(self, program: Program) -> None:
+    Calls in functions of which `is_left_out` says that they never run are left out.
+    """
+
+    def __init__(self, program: Program, is_left_out: Callable[[FunctionDeclaration], bool]) -> None:
         self.program = program
+        self.is_left_out = is_left_out
         self._text: bytes | None = None
         self._starts: list[int] = []
         self._paths: list[str] = []
@@ -187,6 +191,8 @@ class CallSites:
     def _read(self, places: dict[str, list[int]], name: str, *, is_attribute: bool) -> Iterator[CallSite]:
         for path in sorted(places):
             for function, _ in self.sites_on(path, places[path]):
+                if self.is_left_out(function):
+                    continue
                 for site in self.calls_in(function):
                     called = site.node.func
                     if (is_attribute and isinstance(called, ast.Attribute) and called.attr == name) or (

@@ -30,7 +30,8 @@ def hidden_drift(
     none, or where the target is the very release that the client was written for (`is_own`). `client` are the client's
     modules, `instantiated` the classes that it calls.
     """
-    target, before = Release(findings.judge), Release(baseline) if baseline is not None else None
+    target = Release(findings.judge, findings.extensions)
+    before = Release(baseline, findings.extensions) if baseline is not None else None
     subclasses = Subclasses(target, before, is_own=is_own, instantiated=instantiated, client=client)
     classes = [(usage, findings.earlier(usage) is not None) for usage, _ in judged if isinstance(usage, ClassUsage)]
     patches = []

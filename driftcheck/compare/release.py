@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from driftcheck.compare.callsites import CallSites
 from driftcheck.compare.judge import Judge
 from driftcheck.model import Location
@@ -9,13 +11,28 @@ from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaratio
 
 
 class Release:
-    """A release of the target with the client beside it."""
+    """A release of the target with the client beside it.
 
-    def __init__(self, judge: Judge) -> None:
+    `replaced` are the functions and classes of the target that the client puts something else in the place of, as
+    (owner, name): what they would call is never called.
+    """
+
+    def __init__(self, judge: Judge, replaced: Collection[tuple[str, str]] = ()) -> None:
         self.judge = judge
+        self.replaced = replaced
         self.program = judge.program
         self.signatures = judge.signatures
-        self.sites = CallSites(judge.program)
+        self.sites = CallSites(judge.program, self.is_replaced)
+
+    def is_replaced(self, function: FunctionDeclaration) -> bool:
+        """True for a function that never runs, since the client replaces it, or the class or function around it."""
+        around: FunctionDeclaration | ClassDeclaration | None = function
+        while around is not None:
+            owner, _, name = around.symbol.replace(".<locals>", "").rpartition(".")
+            if (owner, name) in self.replaced:
+                return True
+            around = around.owner or around.outer
+        return False
 
     def is_target(self, declaration: ClassDeclaration | FunctionDeclaration | ModuleDeclaration) -> bool:
         """True for what the target declares."""

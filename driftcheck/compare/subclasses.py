@@ -209,8 +209,7 @@ class Subclasses:
             certainty = Certainty.CERTAIN
         elif class_ in self.handed_over:
             certainty = Certainty.LIKELY
-        elif is_leaf and not self.abstracts.declares(class_):
-            # A class that nobody is seen to make may be meant to stay abstract, if it was before.
+        elif is_leaf and drift is not False and not self.abstracts.declares(class_):
             certainty = Certainty.LIKELY if drift else Certainty.POSSIBLE
         else:
             return
