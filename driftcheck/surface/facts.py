@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from driftcheck.surface.classes import Store
 from driftcheck.surface.declarations import (
     Attempt,
     Binding,
@@ -18,6 +20,7 @@ from driftcheck.surface.declarations import (
     Condition,
     Context,
     ModuleDeclaration,
+    caught_names,
 )
 from driftcheck.surface.given_arguments import GivenArguments
 from driftcheck.surface.interpretation import Closure, Interpreter, ValueScope, is_mutable
@@ -37,6 +40,7 @@ from driftcheck.surface.values import (
     is_type,
     item_of,
     items_of,
+    one_of,
     truth_of,
 )
 
@@ -191,7 +195,7 @@ class Facts:
             # A name that depends on itself is not known.
             self._names[key] = None
             try:
-                self._names[key] = self._choose(name, bindings, home)
+                self._names[key] = self._choose(name, bindings, home, in_order=home.function is None)
             except _MISFITS:
                 self._names[key] = None
         return self._names[key]
@@ -211,14 +215,16 @@ class Facts:
                 return self.named(name, ModuleScope(self.program, module))
         return None
 
-    def _choose(self, name: str, bindings: list[Binding], home: Scope) -> Value | None:
-        """What the one binding gives that holds, or what all that may hold agree on."""
+    def _choose(self, name: str, bindings: list[Binding], home: Scope, *, in_order: bool) -> Value | None:
+        """What the one binding gives that holds, or what all that may hold agree on.
+
+        `in_order` where they run once and one after the other, so that the last sure one stands: in the bodies of modules
+        and classes.
+        """
         if any(binding.element in ("del", "augmented") for binding in bindings):
             return None
         if home.function is None and self._is_made_global(name, home):
             return None
-        # The bodies of modules and classes run once and in order, so that the last sure binding stands.
-        in_order = home.function is None
         possible: list[Binding] = []
         rests_on_target = False
         for binding in reversed(bindings):
@@ -237,7 +243,7 @@ class Facts:
             kept = self._after_attempts(possible, values, home)
             rests_on_target = rests_on_target or len(kept) < len(possible)
             possible = kept
-        value = _agreed([values[id(binding)] for binding in possible])
+        value = one_of([values[id(binding)] for binding in possible])
         if value is None or value.is_fact:
             return value
         if rests_on_target:
@@ -435,35 +441,42 @@ class Facts:
 
     def _member_value(self, owner: Type, class_: Class, name: str) -> Value | None:
         classes = self.program.classes
-        found: list[tuple[Binding, Scope]] = []
+        bindings: list[tuple[Binding, Scope]] = []
+        stores: list[Store] = []
         for base in classes.mro(class_):
             if not isinstance(base, Class):
                 continue
             declaration = base.declaration
             own = declaration.members.get(name, [])
-            stores = list(classes.stores(declaration, name))
-            if (own or stores) and not self.program.is_client(declaration.module.name):
+            stored = list(classes.stores(declaration, name))
+            if (own or stored) and not self.program.is_client(declaration.module.name):
                 return None
-            found += [
-                (binding, classes_scope)
-                for binding in own
-                for classes_scope in (self.program.class_scope(declaration),)
-            ]
-            found += [(store.binding, self.program.function_scope(store.function)) for store in stores]
-            if own and any(binding.function for binding in own):
+            bindings += [(binding, self.program.class_scope(declaration)) for binding in own]
+            stores += stored
+            if any(binding.function for binding in own):
                 break
-        if len(found) != 1:
-            return self._agreed_member(found)
-        binding, home = found[0]
-        if binding.function is not None:
-            if classes.role(binding.function) != "property":
-                return None
-            return self.interpreter.read(Function(binding.function, owner, class_, skips_first=True))
-        return self._bound(binding, home)
-
-    def _agreed_member(self, found: list[tuple[Binding, Scope]]) -> Value | None:
-        """What several stores of one attribute agree on: constants on branches that the target decides."""
+        if len(stores) == 1 and not bindings:
+            return self._bound(stores[0].binding, self.program.function_scope(stores[0].function))
+        if not stores and len(bindings) == 1:
+            binding, home = bindings[0]
+            if binding.function is None:
+                return self._bound(binding, home)
+            if classes.role(binding.function) == "property":
+                return self.interpreter.read(Function(binding.function, owner, class_, skips_first=True))
+        if not bindings and len({store.function for store in stores}) == 1:
+            return self._stored(name, stores)
         return None
+
+    def _stored(self, name: str, stores: list[Store]) -> Value | None:
+        """What the last sure one of several stores in one method gives."""
+        function = stores[0].function
+        placed: list[Binding] = []
+        for store in stores:
+            contexts = _contexts_of(function.body, store.binding.node)
+            if contexts is None:
+                return None
+            placed.append(replace(store.binding, contexts=contexts))
+        return self._choose(name, placed, self.program.function_scope(function), in_order=True)
 
     # Calls
 
@@ -647,25 +660,31 @@ class Facts:
         return Value(bounded("".join(parts)), is_fact)
 
 
+def _contexts_of(body: Sequence[ast.stmt], node: ast.AST) -> tuple[Context, ...] | None:
+    """The branches of a function's body in which a statement stands; None where a loop makes it run again."""
+    for statement in body:
+        if statement is node:
+            return ()
+        parts: list[tuple[Sequence[ast.stmt], tuple[Context, ...]]] = []
+        if isinstance(statement, ast.If):
+            parts = [(statement.body, (Condition(statement.test, True),)), (statement.orelse, (Condition(statement.test, False),))]
+        elif isinstance(statement, ast.Try):
+            parts = [(statement.body, (Attempt(statement, "body"),)), (statement.orelse, (Attempt(statement, "orelse"),))]
+            parts += [(h.body, (Attempt(statement, "handler", caught_names(h.type)),)) for h in statement.handlers]
+        elif isinstance(statement, ast.With):
+            parts = [(statement.body, ())]
+        for inner, contexts in parts:
+            found = _contexts_of(inner, node)
+            if found is not None:
+                return (*contexts, *found)
+    return None
+
+
 def _owner_of(home: Scope) -> object:
     """What makes a scope the one it is."""
     if isinstance(home, FunctionScope):
         return home.declaration
     return home.class_ if isinstance(home, ClassScope) else home.module
-
-
-def _agreed(values: list[Value | None]) -> Value | None:
-    """What bindings agree on that may each hold; a fact stands against what a user may set, unless it is yes or no."""
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    chosen = next((value for value in known if value.is_fact), known[0])
-    same = all(type(value.value) is type(chosen.value) and value.value == chosen.value for value in known)
-    if same and len(known) == len(values):
-        return Value(chosen.value, chosen.is_fact)
-    if not chosen.is_fact or isinstance(chosen.value, bool | None):
-        return None
-    return chosen if all(not value.is_fact or value.value == chosen.value for value in known) else None
 
 
 def _may_catch(caught: tuple[str, ...], raised: tuple[str, ...]) -> bool:

@@ -18,7 +18,7 @@ from driftcheck.surface.inference import is_generator
 from driftcheck.surface.scopes import FunctionScope, Scope
 from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Absent, External, Function, Lambda, Literal, Type, Unknown
-from driftcheck.surface.values import Value, calculate, is_type, item_of, items_of, truth_of
+from driftcheck.surface.values import Value, calculate, is_type, item_of, items_of, one_of, truth_of
 
 if TYPE_CHECKING:
     from driftcheck.surface.facts import Facts
@@ -324,7 +324,7 @@ class Interpreter:
         values_returned = list(frame.pending)
         if not isinstance(exit_, Raised):
             values_returned.append(exit_.value if isinstance(exit_, Returned) else Value(None))
-        found = _combined(values_returned)
+        found = one_of(values_returned)
         if found is not None and frame.uses_fact:
             found = Value(found.value, is_fact=True)
         return Returned(found), frame.uses_fact
@@ -501,14 +501,14 @@ class Interpreter:
             return first
         elif isinstance(first, Returned):
             if isinstance(second, Returned):
-                return Returned(_combined([first.value, second.value]))
+                return Returned(one_of([first.value, second.value]))
             frame.pending.append(first.value)
             return second
         elif isinstance(second, Returned):
             frame.pending.append(second.value)
             frame.scope.values = after
             return first
-        merged = {name: _combined([after.get(name), frame.scope.values.get(name)]) for name in after}
+        merged = {name: one_of([after.get(name), frame.scope.values.get(name)]) for name in after}
         frame.scope.values.update(merged)
         return first
 
@@ -629,20 +629,3 @@ def _calculated(operation: ast.operator, left: Value | None, right: Value | None
         return Value(calculate(operation, left.value, right.value), left.is_fact or right.is_fact)
     except (TypeError, ValueError, KeyError, ArithmeticError):
         return None
-
-
-def _combined(values: Sequence[Value | None]) -> Value | None:
-    """What is known of a value that is one of several, on branches that nobody can tell.
-
-    A fact stands against an unknown value (an override that a user may set), unless it is a mere yes or no.
-    """
-    known = [value for value in values if value is not None]
-    if not known:
-        return None
-    first = known[0]
-    if any(type(value.value) is not type(first.value) or value.value != first.value for value in known):
-        return None
-    is_fact = any(value.is_fact for value in known)
-    if len(known) < len(values) and (not is_fact or isinstance(first.value, bool | None)):
-        return None
-    return Value(first.value, is_fact)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import operator
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +135,23 @@ def truth_of(value: object) -> bool | None:
     if isinstance(value, Instance):
         return None
     return True if is_type(value) else bool(value)
+
+
+def one_of(values: Sequence[Value | None]) -> Value | None:
+    """What is known of a value that is one of several, on branches that nobody can tell.
+
+    A version that the target gives stands against whatever else it may be: that is an override which a user may set.
+    """
+    known = [value for value in values if value is not None]
+    if not known:
+        return None
+    chosen = next((value for value in known if value.is_fact), known[0])
+    same = all(type(value.value) is type(chosen.value) and value.value == chosen.value for value in known)
+    if same and len(known) == len(values):
+        return Value(chosen.value, chosen.is_fact)
+    if not chosen.is_fact or not (isinstance(chosen.value, str | tuple) or is_version(chosen.value)):
+        return None
+    return chosen if all(not value.is_fact or value.value == chosen.value for value in known) else None
 
 
 # Comparisons
