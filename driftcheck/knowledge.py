@@ -29,12 +29,24 @@ class Rpc:
 
 
 @dataclass(frozen=True, slots=True)
+class Mixin:
+    """A parameter that names a class which the target mixes into its own, and those classes, as dotted paths.
+
+    Names that both have are refused.
+    """
+
+    parameter: str
+    classes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Knowledge:
     """What is known of one target; a target without a folder has nothing peculiar."""
 
     name: str
     environment: Environment | None = None
     rpc: Rpc | None = None
+    mixins: tuple[Mixin, ...] = ()
 
 
 def rules_folder() -> Path:
@@ -79,6 +91,7 @@ def _read(file: Path) -> Knowledge:
             table["name"],
             Environment(environment["module"], environment["prefix"]) if environment is not None else None,
             Rpc(tuple(rpc["methods"]), tuple(rpc["classes"])) if rpc is not None else None,
+            tuple(Mixin(entry["parameter"], tuple(entry["classes"])) for entry in table.get("mixin", ())),
         )
     except (KeyError, TypeError) as error:
         raise DriftcheckError(f"rules/{file.parent.name}/target.toml can't be used: {error}") from error

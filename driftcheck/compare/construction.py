@@ -95,15 +95,27 @@ class Constructions:
                     holders.add(match.group(1) or match.group(2))
         if not holders:
             return
-        pattern = re.compile(rb"\b(?:%s)\s*\(" % b"|".join(sorted(re.escape(name) for name in holders)))
-        places = release.sites.files_with(pattern)
-        for path in sorted(places)[:_FILES_READ]:
-            for function, _ in release.sites.sites_on(path, places[path]):
+        for path in sorted(release.sites.files_with(_words(holders)))[:_FILES_READ]:
+            data = release.program.target.read(path)
+            names = holders | _assigned(data, holders)
+            lines = [data.count(b"\n", 0, match.start()) + 1 for match in _words(names).finditer(data)]
+            for function, _ in release.sites.sites_on(path, lines):
                 scope = release.program.function_scope(function)
                 for site in release.sites.calls_in(function):
                     callee = release.program.inference.infer(site.node.func, scope)
                     if any(isinstance(m, Class) and m.is_open and m.declaration is base for m in members_of(callee)):
                         yield site
+
+
+def _words(names: set[bytes]) -> re.Pattern[bytes]:
+    return re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(re.escape(name) for name in names)))
+
+
+def _assigned(data: bytes, names: set[bytes]) -> set[bytes]:
+    """The names that get a value in whose expression one of these names stands."""
+    anyone = b"|".join(sorted(map(re.escape, names)))
+    pattern = re.compile(rb"\b(\w+)[ \t]*(?::[^=\n]{0,80})?=(?!=)[^\n]{0,120}?\b(?:%s)\b" % anyone)
+    return {match.group(1) for match in pattern.finditer(data)}
 
 
 # `name: type[X]` with whatever stands around the type, and `def name(...) -> type[X]`.

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 from driftcheck.compare.acceptance import gained_parameters, takes_all, without_variadics
 from driftcheck.compare.annotations import admits_none
-from driftcheck.compare.bind import BindingProblem, bind
+from driftcheck.compare.bind import BindingProblem, assignment, bind
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.reach import Reach
 from driftcheck.compare.release import Release
-from driftcheck.model import Certainty, Kind, Severity
+from driftcheck.model import Certainty, Kind, Severity, Signature
 from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.inference import is_generator
 from driftcheck.surface.syntax import own_nodes
@@ -229,16 +229,28 @@ class Overrides:
             return None
         for parameter in own.signature.parameters:
             now, old = base.signature.parameter(parameter.name), before.signature.parameter(parameter.name)
-            if now is None or old is None or admits_none(parameter.annotation) is not False:
+            if now is None or old is None or admits_none(now.annotation) is not True or admits_none(old.annotation):
                 continue
-            if admits_none(now.annotation) is True and admits_none(old.annotation) is False:
+            if admits_none(parameter.annotation) is not False and parameter.annotation != old.annotation:
+                continue
+            site = self._passing_none(override, own.signature, parameter.name)
+            if site is not None:
                 return Complaint(
                     Kind.INVALID_OVERRIDE,
                     Severity.WARNING,
                     Certainty.LIKELY,
-                    f"{own.shown}() takes no None for '{parameter.name}', and {base.shown}() may be given one now",
+                    f"{own.shown}() takes no None for '{parameter.name}', and {site.path} passes one",
                     parameter.name,
+                    None,
+                    site,
                 )
+        return None
+
+    def _passing_none(self, override: Override, signature: Signature, name: str) -> CallSite | None:
+        for site, is_typed in self.reach.sites(override):
+            for landing in assignment(signature, site.arguments) if is_typed else ():
+                if landing.argument.is_none and landing.parameter is not None and landing.parameter.name == name:
+                    return site
         return None
 
     # Sort of member

@@ -12,6 +12,8 @@ from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaratio
 from driftcheck.surface.types import Class, Instance, Type, TypeVariable, Unknown, members_of
 
 _MODULES_READ = 40
+# Whose methods are called on objects of unknown type more often than anybody else's.
+_BUILT_IN = (str, bytes, list, dict, set, tuple, memoryview)
 
 
 class Reach:
@@ -171,7 +173,7 @@ class Reach:
     def _is_specific_call(self, site: CallSite, name: str, base: ClassDeclaration) -> bool:
         """True where every method of that name which declares the keywords of a call is of the base's family."""
         keywords = frozenset(a.keyword for a in site.arguments.keywords if a.keyword is not None and not a.unpacked)
-        if not keywords:
+        if not keywords or any(hasattr(kind, name) for kind in _BUILT_IN):
             return False
         key = (name, keywords, base)
         found = self._specific_calls.get(key)

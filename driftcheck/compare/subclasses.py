@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from driftcheck.compare.abstracts import Abstracts
 from driftcheck.compare.bases import Bases
+from driftcheck.compare.collisions import Collision, Collisions
 from driftcheck.compare.construction import Constructions
 from driftcheck.compare.dead_overrides import DeadOverrides
 from driftcheck.compare.handed_over import HandedOver
@@ -56,6 +57,8 @@ class Subclasses:
         self.abstracts = Abstracts(target)
         self.abstracts_before = Abstracts(baseline) if baseline is not None else None
         self.handed_over = HandedOver(client)
+        self.client = client
+        self.collisions = Collisions(target, baseline) if baseline is not None else None
         self.bases = Bases(target)
         self.bases_before = Bases(baseline) if baseline is not None else None
         self.initialization = Initialization(target)
@@ -80,6 +83,9 @@ class Subclasses:
                 seen[finding] = None
             for finding in self._override_findings(usage, answers, was_there=was_there):
                 seen[finding] = None
+        if self.collisions is not None:
+            for collision in self.collisions.mixed_in(self.client):
+                seen[self._collision_finding(collision)] = None
         answers.findings = list(seen)
         return answers
 
@@ -166,12 +172,30 @@ class Subclasses:
         class_ = usage.declaration
         if not self.is_own and (was_there or self.baseline is None):
             yield from self._base_findings(usage)
+            if self.collisions is not None:
+                yield from (self._collision_finding(found) for found in self.collisions.hidden(class_))
         yield from self._abstract_findings(usage, is_leaf=is_leaf, was_there=was_there)
         if self.initialization_before is not None and was_there and not self.is_own:
             before = self.initialization_before.unset(class_)
             for name, unset in self.initialization.unset(class_).items():
                 if name not in before and self._is_read(class_, unset):
                     yield self._unset_finding(usage, unset)
+
+    def _collision_finding(self, collision: Collision) -> Finding:
+        own, other = collision.own, collision.other
+        return Finding(
+            Kind.NAME_COLLISION,
+            Severity.SILENT if collision.raises is None else Severity.ERROR,
+            Certainty.LIKELY,
+            name_place(own.function) if own.function is not None else name_place(own.owner),
+            other.symbol,
+            collision.message,
+            None,
+            collision.raises,
+            True,
+            Evidence(other.owner.module.path, other.binding.line, _shown(other)),
+            scope=own.owner.qualified_name,
+        )
 
     def _base_findings(self, usage: ClassUsage) -> Iterator[Finding]:
         problem = self.bases.problem(usage.declaration)
