@@ -180,6 +180,11 @@ class _Audit:
             client=self.modules,
             instantiated=self.instantiated,
         )
+        # A class that only a string names may stand in a file that does not name the target.
+        for name in program.loaded_modules():
+            module = program.module(name)
+            if module is not None and name in self.files.index.sources:
+                self.files.lines.setdefault(module.path, module.lines)
         result.add("overrides", classes)
         result.add("patches", patches)
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]

@@ -48,7 +48,7 @@ class Collisions:
     def mixed_in(self, client: Sequence[ModuleDeclaration]) -> Iterator[Collision]:
         """The methods of classes that the target mixes into its own, under names that those have as well."""
         for mixin in self.mixins:
-            for extension in _named_by(mixin, client):
+            for extension in self._named_by(mixin, client):
                 for path in mixin.classes:
                     found = next(self._clashes(extension, path), None)
                     if found is not None:
@@ -70,6 +70,27 @@ class Collisions:
                     message = f"{extension.name}.{name} clashes with {other.shown}, which is new"
                     yield Collision(own, other, message, f"AssertionError: {now.name} already has an attribute {name}")
 
+    def _named_by(self, mixin: Mixin, client: Sequence[ModuleDeclaration]) -> Iterator[ClassDeclaration]:
+        """The client's classes whose dotted paths are given to a parameter, or under a key, of that name."""
+        seen: dict[str, None] = {}
+        for module in client:
+            if module.tree is None or mixin.parameter not in module.text:
+                continue
+            for node in ast.walk(module.tree):
+                values: list[ast.expr] = []
+                if isinstance(node, ast.keyword) and node.arg == mixin.parameter:
+                    values = [node.value]
+                elif isinstance(node, ast.Dict):
+                    keys = zip(node.keys, node.values, strict=True)
+                    values = [v for key, v in keys if isinstance(key, ast.Constant) and key.value == mixin.parameter]
+                elif isinstance(node, ast.Assign):
+                    values = [node.value for target in node.targets if _is_item(target, mixin.parameter)]
+                seen.update((v.value, None) for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str))
+        for path in seen:
+            found = _class_at(self.members.release, path.replace(":", "."))
+            if found is not None and not self.members.release.is_target(found):
+                yield found
+
 
 def _class_at(release: Release, path: str) -> ClassDeclaration | None:
     module, _, name = path.rpartition(".")
@@ -77,29 +98,6 @@ def _class_at(release: Release, path: str) -> ClassDeclaration | None:
         return None
     found = release.program.imported_name(module, name)
     return found.declaration if isinstance(found, Class) else None
-
-
-def _named_by(mixin: Mixin, client: Sequence[ModuleDeclaration]) -> Iterator[ClassDeclaration]:
-    """The client's classes whose dotted paths are given to a parameter, or under a key, of that name."""
-    seen: dict[str, None] = {}
-    for module in client:
-        if module.tree is None or mixin.parameter not in module.text:
-            continue
-        for node in ast.walk(module.tree):
-            values: list[ast.expr] = []
-            if isinstance(node, ast.keyword) and node.arg == mixin.parameter:
-                values = [node.value]
-            elif isinstance(node, ast.Dict):
-                keys = zip(node.keys, node.values, strict=True)
-                values = [v for key, v in keys if isinstance(key, ast.Constant) and key.value == mixin.parameter]
-            elif isinstance(node, ast.Assign):
-                values = [node.value for target in node.targets if _is_item(target, mixin.parameter)]
-            seen.update((v.value, None) for v in values if isinstance(v, ast.Constant) and isinstance(v.value, str))
-    for path in seen:
-        module_name, _, name = path.replace(":", ".").rpartition(".")
-        for module in client:
-            if module.name == module_name or module.name.endswith(f".{module_name}"):
-                yield from (b.class_ for b in module.names.get(name, ()) if b.class_ is not None)
 
 
 def _is_item(node: ast.expr, name: str) -> bool:

@@ -157,8 +157,8 @@ class Initialization:
                 return True
             if any(store.function not in skipped for store in self.program.classes.stores(entry.declaration, name)):
                 return True
-        # Something of the client's that stores it on any object is doubt enough.
-        pattern = re.compile(rf"\.{re.escape(name)}\s*(?::[^=\n]+)?=[^=]|[\"']{re.escape(name)}[\"']")
+        # Something of the client's that stores it on another object than its own is doubt enough.
+        pattern = re.compile(rf"(?<!\bself)\.{re.escape(name)}\s*(?::[^=\n]+)?=[^=]|[\"']{re.escape(name)}[\"']")
         return pattern.search(class_.module.text) is not None
 
     def _inherited(self, class_: ClassDeclaration) -> Iterator[FunctionDeclaration]:
