@@ -20,6 +20,7 @@ from driftcheck.surface.classes import STORES_BY_NAME
 from driftcheck.surface.program import ATTRIBUTE_ERRORS, IMPORT_ERRORS, NAME_ERRORS
 from driftcheck.surface.signatures import Callee
 from driftcheck.surface.types import Absent, Class, Function, Instance, Module, Super, Type, TypeVariable, members_of
+from driftcheck.usage.places import location_of
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
@@ -575,7 +576,7 @@ class Findings:
         if isinstance(usage, AttributeUsage):
             location = _attribute_location(usage)
         elif isinstance(usage, ImportUsage) and kind is Kind.UNRESOLVED_MODULE and usage.name is not None:
-            location = usage.statement_location
+            location = location_of(usage.place.module, usage.reported)
         return Finding(
             kind,
             severity,

@@ -101,6 +101,7 @@ class Judge:
         self.strings = Strings(program, knowledge.rpc if knowledge is not None else None)
         # The methods of the client's own classes, any of which may extend a worker.
         self.client_methods: set[str] = set()
+        self._target_bases: dict[ClassDeclaration, Class | None] = {}
         self.variables = Variables(program, knowledge.environment if knowledge is not None else None)
 
     def verdict(self, usage: Usage) -> Verdict | None:
@@ -129,9 +130,11 @@ class Judge:
 
     def concerns(self, type_: Type) -> bool:
         """True where a value comes from the target, or from a class of the client's that derives from one of it."""
-        return any(self._concerns(member) for member in members_of(type_))
+        return any([self._concerns(member) for member in members_of(type_)])
 
     def _concerns(self, type_: Type) -> bool:
+        if isinstance(type_, (Unknown, External)):
+            return False
         if isinstance(type_, Module):
             return self.program.is_target(type_.name)
         if isinstance(type_, Class):
@@ -158,10 +161,17 @@ class Judge:
 
     def target_base(self, class_: Class) -> Class | None:
         """The class itself where it is the target's, else the first of its bases that is."""
-        for base in self.program.classes.linearize(class_.declaration):
-            if isinstance(base, Class) and self.program.is_target(base.declaration.module.name):
-                return base
-        return None
+        declaration = class_.declaration
+        if declaration not in self._target_bases:
+            self._target_bases[declaration] = next(
+                (
+                    base
+                    for base in self.program.classes.linearize(declaration)
+                    if isinstance(base, Class) and self.program.is_target(base.declaration.module.name)
+                ),
+                None,
+            )
+        return self._target_bases[declaration]
 
     # Imports
 

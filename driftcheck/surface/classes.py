@@ -48,8 +48,6 @@ _PROPERTIES = frozenset(
     ("property", "cached_property", "abstractproperty", "cachedproperty", "lazy_property", "getter")
 )
 # What puts names on the receiver that only the run knows; to read its `__dict__` adds nothing to it.
-# Calls that store an attribute whose name is given as a string.
-_STORING_CALL = re.compile(r"setattr|\b(?:register_\w+|add_module)\(")
 _QUOTED_NAME = re.compile(r"[\"'](\w+)[\"']")
 _DYNAMIC_SELF = re.compile(
     r"setattr\(\s*(self|cls)\s*,\s*[^\"'\s]|object\.__setattr__\(\s*self\s*,\s*[^\"'\s]"
@@ -203,8 +201,8 @@ class Classes:
         """What each type variable of a class is, for this use of it."""
         parameters = self.type_parameters(class_.declaration)
         if not class_.arguments:
-            # Without arguments a variable is whatever its bound says.
-            return {p: p.bound if p.bound is not None else Unknown("type variable") for p in parameters}
+            # Without arguments a variable is its default, else whatever its bound says.
+            return {p: p.default or p.bound or Unknown("type variable") for p in parameters}
         return dict(zip(parameters, class_.arguments, strict=False))
 
     def is_subclass(self, class_: ClassDeclaration, of: ClassDeclaration) -> bool | None:
@@ -744,7 +742,7 @@ def _storing_methods(class_: ClassDeclaration) -> dict[str, list[tuple[FunctionD
             continue
         text = function.source
         names = dict.fromkeys(_stored_attribute(receiver).findall(text))
-        if _STORING_CALL.search(text):
+        if _may_store_by_call(text):
             names.update(dict.fromkeys(_QUOTED_NAME.findall(text)))
         for name in names:
             found.setdefault(name, []).append((function, receiver))
@@ -754,7 +752,12 @@ def _storing_methods(class_: ClassDeclaration) -> dict[str, list[tuple[FunctionD
 @functools.lru_cache(maxsize=64)
 def _stored_attribute(receiver: str) -> re.Pattern[str]:
     """Finds the attributes of a receiver that are neither called, read further, subscribed nor compared."""
-    return re.compile(rf"\b{re.escape(receiver)}\.(\w+)\b(?!\s*(?:[(.\[]|==))")
+    return re.compile(rf"{re.escape(receiver)}\.(\w+)\b(?!\s*(?:[(.\[]|==))")
+
+
+def _may_store_by_call(text: str) -> bool:
+    """True where a text may call what stores an attribute whose name is given as a string."""
+    return "setattr" in text or "register_" in text or "add_module" in text
 
 
 def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, list[Store]]:
@@ -775,7 +778,7 @@ def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, l
             yield from targets(node.value, (*path[:-1], None))
 
     no_contexts: tuple[Context, ...] = ()
-    has_calls = _STORING_CALL.search(function.source) is not None
+    has_calls = _may_store_by_call(function.source)
     for node in own_nodes(function.body) if has_calls else own_statements(function.body):
         if isinstance(node, ast.Assign):
             for target in node.targets:

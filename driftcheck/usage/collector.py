@@ -44,8 +44,7 @@ class Collector(Expressions):
         assert self.module.tree is not None
         self._block(self.module.tree.body)
         while self._pending:
-            function, names = self._pending.pop(0)
-            self._function_body(function, list(names))
+            self._function_body(*self._pending.popleft())
 
     # Blocks
 
@@ -62,12 +61,12 @@ class Collector(Expressions):
                 return False
         return True
 
-    def _function_body(self, function: FunctionDeclaration, names: list[str]) -> None:
+    def _function_body(self, function: FunctionDeclaration, scope_name: str) -> None:
         scope = self.program.function_scope(function)
         if self.reachability is not None:
-            self.reachability.entered(self.module.path, ".".join(names), function)
-        self.names = names
-        self.guards = []
+            self.reachability.entered(self.module.path, scope_name, function)
+        self.scope_name = scope_name
+        self.guards = ()
         self.typing_depth = 0
         self._origins = {}
         state: State = {name: scope.parameter_type(name) for name in scope.parameters}
@@ -97,7 +96,7 @@ class Collector(Expressions):
         function = self._declared(node)
         if isinstance(function, FunctionDeclaration):
             if not self.program.conditional.is_left_out(function):
-                self._pending.append((function, (*self.names, node.name)))
+                self._pending.append((function, self._qualified(node.name)))
             if self._scope.function is not None:
                 self._scope.assign(node.name, self.program.inference.decorated(function, self._scope.outer))
 
@@ -126,7 +125,7 @@ class Collector(Expressions):
                 call = ast.copy_location(
                     ast.Call(decorator, [ast.copy_location(ast.Name(node.name), decorator)], []), decorator
                 )
-                self._emit(CallUsage(*self._common(decorator), call, callee, {}, self.location))
+                self._emit(CallUsage(*self._common(decorator), call, callee, {}))
 
     def _class(self, node: ast.ClassDef) -> None:
         self._decorators(node)
@@ -142,9 +141,9 @@ class Collector(Expressions):
             self._emit(ClassUsage(*self._common(node), class_))
         if self._scope.function is not None:
             self._scope.assign(node.name, self.program.classes.decorated(class_, self._scope.outer))
-        self.names.append(node.name)
+        before, self.scope_name = self.scope_name, self._qualified(node.name)
         self._in_scope(self.program.class_scope(class_), node.body)
-        self.names.pop()
+        self.scope_name = before
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -152,7 +151,7 @@ class Collector(Expressions):
             name = alias.asname or alias.name.partition(".")[0]
             if self._scope.function is not None:
                 self._scope.assign(name, result if alias.asname else self.program.module_type(name))
-            self._emit(ImportUsage(*self._common(alias), alias.name, None, result, node, self.location(node)))
+            self._emit(ImportUsage(*self._common(alias), alias.name, None, result, node, node))
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         base = self.program.import_base(self.module, node)
@@ -160,7 +159,7 @@ class Collector(Expressions):
             if alias.name == "*":
                 self._emit(
                     ImportUsage(
-                        *self._common(node), base, None, self.program.module_type(base), node, self.location(node)
+                        *self._common(node), base, None, self.program.module_type(base), node, node
                     )
                 )
                 continue
@@ -169,7 +168,7 @@ class Collector(Expressions):
                 result = self.program.imported_name(base, alias.name, typing=True)
             if self._scope.function is not None:
                 self._scope.assign(alias.asname or alias.name, result)
-            self._emit(ImportUsage(*self._common(alias), base, alias.name, result, node, self.location(node)))
+            self._emit(ImportUsage(*self._common(alias), base, alias.name, result, node, node))
 
     def _assign(self, node: ast.Assign) -> None:
         self._visit(node.value)
@@ -331,9 +330,10 @@ class Collector(Expressions):
         outcome = self.program.attempt_outcome(node, self._scope)
         guard = guard_of(node)
         before = dict(self._scope.state)
-        self.guards.append(guard)
+        around = self.guards
+        self.guards = (*around, guard)
         through = self._block(node.body)
-        self.guards.pop()
+        self.guards = around
         states: list[State] = []
         after = dict(self._scope.state)
         if through:
@@ -353,11 +353,10 @@ class Collector(Expressions):
                 self._scope.assign(handler.name, self.program.inference.caught(handler.type, self._scope))
             is_for_misfits = set(caught_names(handler.type)) <= _MISFITS
             if is_for_misfits:
-                self.guards.append(Guard(handler.lineno, frozenset(), False, False, False, guard))
+                self.guards = (*around, Guard(handler.lineno, frozenset(), False, False, False, guard))
             if self._block(handler.body):
                 states.append(self._scope.state)
-            if is_for_misfits:
-                self.guards.pop()
+            self.guards = around
         if outcome is False and not states and guard.reraises and through:
             # The import is a finding. Once that is put right, what follows runs.
             states.append(after)
@@ -381,11 +380,11 @@ class Collector(Expressions):
                 else:
                     entered = self.program.inference.awaited(self.program.inference.entered(type_, "__aenter__"))
                 self._bind_loop(item.optional_vars, entered)
+        around = self.guards
         if suppressed:
-            self.guards.append(Guard(node.lineno, frozenset(suppressed), False, False, True))
+            self.guards = (*around, Guard(node.lineno, frozenset(suppressed), False, False, True))
         through = self._block(node.body)
-        if suppressed:
-            self.guards.pop()
+        self.guards = around
         return through or bool(suppressed)
 
     def _match(self, node: ast.Match) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Callable
 from typing import Any, Literal
 
-from driftcheck.model import Location
 from driftcheck.surface.declarations import (
     FunctionDeclaration,
     ModuleDeclaration,
@@ -19,10 +19,12 @@ from driftcheck.surface.types import Absent, Dictionary, External, Function, Ins
 from driftcheck.usage.deferred import deferred_call
 from driftcheck.usage.flow import FlowScope, path_of
 from driftcheck.usage.patches import Patches
+from driftcheck.usage.places import Place
 from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
+    Common,
     EnvironmentUsage,
     Guard,
     ImportUsage,
@@ -73,8 +75,8 @@ class Expressions:
         self.module = module
         self.sink = sink
         self.concerns = concerns
-        self.guards: list[Guard] = []
-        self.names: list[str] = []
+        self.guards: tuple[Guard, ...] = ()
+        self.scope_name = ""
         self.typing_depth = 0
         self._awaited: set[int] = set()
         self._discarded: set[int] = set()
@@ -82,7 +84,7 @@ class Expressions:
         self._prefixes = tuple(f"{name}." for name in sorted(program.target_index.top_level))
         # What was called for the value that a name now holds.
         self._origins: dict[str, ast.Call] = {}
-        self._pending: list[tuple[FunctionDeclaration, tuple[str, ...]]] = []
+        self._pending: deque[tuple[FunctionDeclaration, str]] = deque()
         # Where it is noted what code that runs mentions, if somebody wants to know.
         self.reachability: Reachability | None = None
         self._scope: FlowScope = FlowScope(ModuleScope(program, module))
@@ -181,7 +183,8 @@ class Expressions:
         text = node.value
         if not isinstance(text, str) or id(node) in self._loggers:
             return
-        self._mention(text)
+        if text.isidentifier():
+            self._mention(text)
         if text.startswith(self._prefixes) and " " not in text:
             self._emit(StringUsage(*self._common(node), text, "path"))
 
@@ -196,8 +199,7 @@ class Expressions:
             base = self.program.import_base(self.module, star.node)
             if self.program.is_target(base):
                 result = self.program.imported_name(base, node.id)
-                place = self.location(node)
-                self._emit(ImportUsage(*self._common(node), base, node.id, result, star.node, place, is_starred=True))
+                self._emit(ImportUsage(*self._common(node), base, node.id, result, star.node, node, is_starred=True))
 
     def _visit_attribute(self, node: ast.Attribute) -> None:
         self._visit(node.value)
@@ -207,7 +209,7 @@ class Expressions:
     def _emit_attribute(self, node: ast.Attribute, *, is_stored: bool, is_called: bool = False) -> None:
         self._mention(node.attr)
         receiver = self._infer(node.value)
-        if isinstance(receiver, Unknown):
+        if isinstance(receiver, Unknown) or not (is_stored or self.concerns(receiver)):
             return
         result: Type | None = None if is_stored else self._scope.narrowed(node)
         if result is None:
@@ -254,8 +256,7 @@ class Expressions:
         if isinstance(callee, Instance):
             self._emit_protocol(node.func, node.func, "__call__")
         unpacked = {id(k.value): self._infer(k.value) for k in node.keywords if k.arg is None}
-        usage = CallUsage(*self._common(node.func), node, callee, unpacked, self.location)
-        usage.location = self._name_location(node.func)
+        usage = CallUsage(*self._common(node.func, is_name=True), node, callee, unpacked)
         usage.is_awaited, usage.is_discarded = id(node) in self._awaited, id(node) in self._discarded
         if isinstance(callee, External):
             if callee.path in _ENVIRONMENT and node.args:
@@ -284,7 +285,7 @@ class Expressions:
             attribute = node.args[1]
             if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
                 receiver = self._infer(node.args[0])
-                if not isinstance(receiver, Unknown):
+                if self.concerns(receiver):
                     read = ast.copy_location(ast.Attribute(node.args[0], attribute.value, ast.Load()), node)
                     result = self.program.inference.attribute(receiver, attribute.value)
                     self._emit(
@@ -455,7 +456,7 @@ class Expressions:
             for binding in bindings
         )
 
-    # Places
+    # What every usage has
 
     def _infer(self, node: ast.expr) -> Type:
         return self.program.inference.infer(node, self._scope)
@@ -463,42 +464,11 @@ class Expressions:
     def _emit(self, usage: Usage) -> None:
         self.sink(usage)
 
-    def _common(self, node: ast.AST) -> tuple[Location, str, tuple[Guard, ...], bool, bool]:
-        line = getattr(node, "lineno", 1)
-        return (
-            self.location(node),
-            ".".join(self.names),
-            tuple(self.guards),
-            self.typing_depth > 0,
-            "# type: ignore" in self.module.lines[line - 1] if line <= len(self.module.lines) else False,
-        )
+    def _qualified(self, name: str) -> str:
+        return f"{self.scope_name}.{name}" if self.scope_name else name
 
-    def location(self, node: Any) -> Location:
-        """The place of a node, its columns in characters from 1."""
-        end_line = node.end_lineno or node.lineno
-        return Location(
-            self.module.path,
-            node.lineno,
-            self._column(node.lineno, node.col_offset),
-            end_line,
-            self._column(end_line, node.end_col_offset or 0),
-        )
-
-    def _name_location(self, node: ast.expr) -> Location:
-        """The place of the last name of a callee: in a chain over several lines, the line on which it stands."""
-        place = self.location(node)
-        if not isinstance(node, ast.Attribute):
-            return place
-        return Location(
-            place.path, place.end_line, max(1, place.end_column - len(node.attr)), place.end_line, place.end_column
-        )
-
-    def _column(self, line: int, offset: int) -> int:
-        """A column in characters from 1, for ast's offset in UTF-8 bytes."""
-        text = self.module.lines[line - 1] if line <= len(self.module.lines) else ""
-        if text.isascii():
-            return offset + 1
-        return len(text.encode()[:offset].decode(errors="replace")) + 1
+    def _common(self, node: ast.AST, *, is_name: bool = False) -> Common:
+        return Place(self.module, node, is_name=is_name), self.scope_name, self.guards, self.typing_depth > 0
 
 
 def call_of(node: ast.expr) -> ast.Call | None:

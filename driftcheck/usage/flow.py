@@ -224,8 +224,7 @@ def merge(states: Iterable[State], scope: FlowScope) -> State:
     if len(branches) == 1:
         return branches[0]
     merged: State = {}
-    names = {name for branch in branches for name in branch}
-    for name in sorted(names):
+    for name in dict.fromkeys(name for branch in branches for name in branch):
         types: list[Type] = []
         for branch in branches:
             found = branch.get(name)
@@ -235,7 +234,8 @@ def merge(states: Iterable[State], scope: FlowScope) -> State:
                 found = scope.outer.lookup(name)
             types.append(found)
         else:
-            merged[name] = _joined(types)
+            # On most branches most names are what they were.
+            merged[name] = types[0] if all(type_ is types[0] for type_ in types) else _joined(types)
     return merged
 
 

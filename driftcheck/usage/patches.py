@@ -7,14 +7,12 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from driftcheck.model import Location
 from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Absent, Class, External, Function, Instance, Lambda, Module, Type, Unknown
-from driftcheck.usage.usages import Guard, PatchUsage, Wrapped
+from driftcheck.usage.usages import Common, PatchUsage, Wrapped
 
-Common = tuple[Location, str, tuple[Guard, ...], bool, bool]
 _WRAPPED: dict[str, Wrapped] = {
     "types.MethodType": "bound method",
     "builtins.staticmethod": "static method",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
 from driftcheck.model import Location
 from driftcheck.surface.declarations import ClassDeclaration
 from driftcheck.surface.types import Type
+from driftcheck.usage.places import Place, location_of
 
 
 @dataclass(eq=False, slots=True)
@@ -28,32 +28,45 @@ class Guard:
     handles: Guard | None = None
 
 
+Common = tuple[Place, str, tuple[Guard, ...], bool]
+
+
 @dataclass(eq=False, slots=True)
 class Usage:
     """What every usage has: its place, the qualified name around it, and the guards that stand around it.
 
-    `is_typing_only` where the code is only for type checkers, `is_type_ignored` where the line has `# type: ignore`.
+    `is_typing_only` where the code is only for type checkers.
     """
 
-    location: Location
+    place: Place
     scope: str
     guards: tuple[Guard, ...]
     is_typing_only: bool
-    is_type_ignored: bool
+
+    @property
+    def location(self) -> Location:
+        """The place in lines and columns."""
+        return self.place.location
+
+    @property
+    def is_type_ignored(self) -> bool:
+        """True where the line carries `# type: ignore`."""
+        return self.place.is_type_ignored
 
 
 @dataclass(eq=False, slots=True)
 class ImportUsage(Usage):
     """`import module` (name None) or `from module import name`; `result` is what it gives.
 
-    `is_starred` where a name is used that only `from module import *` can have brought.
+    `reported` is the node to point at where the whole statement is meant; `is_starred` where a name is used that only
+    `from module import *` can have brought.
     """
 
     module: str
     name: str | None
     result: Type
     statement: ast.Import | ast.ImportFrom
-    statement_location: Location
+    reported: ast.AST
     is_starred: bool = False
 
 
@@ -88,12 +101,15 @@ class CallUsage(Usage):
     node: ast.Call
     callee: Type
     unpacked: dict[int, Type]
-    locate: Callable[[ast.expr | ast.keyword], Location | None]
     is_rooted: bool = False
     is_member: bool = False
     first: Type | None = None
     is_awaited: bool = False
     is_discarded: bool = False
+
+    def locate(self, node: ast.expr | ast.keyword) -> Location:
+        """The place of a part of the call."""
+        return location_of(self.place.module, node)
 
 
 @dataclass(eq=False, slots=True)
