@@ -403,12 +403,15 @@ class Calls:
     def _type_variable(self, node: ast.Call, scope: Scope) -> Type:
         name = str(node.args[0].value) if isinstance(node.args[0], ast.Constant) else "?"
         bound: Type | None = None
+        default: Type | None = None
         for keyword in node.keywords:
             if keyword.arg == "bound":
                 bound = self.program.annotations.instance(keyword.value, scope)
+            elif keyword.arg == "default":
+                default = self.program.annotations.instance(keyword.value, scope)
         if len(node.args) > 1:
             bound = union([self.program.annotations.instance(constraint, scope) for constraint in node.args[1:]])
-        return TypeVariable(f"{scope.module.name}.{name}", bound)
+        return TypeVariable(f"{scope.module.name}.{name}", bound, default)
 
     def keeps_signature(self, decorator: FunctionDeclaration, is_called: bool) -> bool:
         """True for a decorator whose result takes what the decorated function takes.

@@ -142,10 +142,14 @@ class Union:
 
 @dataclass(frozen=True, slots=True)
 class TypeVariable:
-    """A type variable, kept as such until it is used; `path` is where it is declared."""
+    """A type variable, kept as such until it is used; `path` is where it is declared.
+
+    `default` is what it is where nothing fills it in.
+    """
 
     path: str
     bound: Type | None = None
+    default: Type | None = None
 
 
 @dataclass(frozen=True, slots=True)
