@@ -295,12 +295,12 @@ class Expressions:
     def _left_to_others(self, call: ast.Call) -> CallUsage:
         """A call that a thread, a process or an executor will make; its place is where its keywords are written."""
         unpacked = {id(k.value): self._infer(k.value) for k in call.keywords if k.arg is None}
-        usage = CallUsage(*self._common(call.func), call, self._infer(call.func), unpacked, self.location)
+        usage = CallUsage(*self._common(call.func), call, self._infer(call.func), unpacked)
         for keyword in call.keywords:
             if keyword.arg is None and isinstance(keyword.value, ast.Name):
                 bindings, home = self._scope.bindings(keyword.value.id)
                 if len(bindings) == 1 and isinstance(bindings[0].value, ast.Dict) and home.module is self.module:
-                    usage.location = self.location(bindings[0].value)
+                    usage.place = Place(self.module, bindings[0].value)
         return usage
 
     def _set_attribute(self, node: ast.Call) -> None:
