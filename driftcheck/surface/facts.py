@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 
 _DEPTH = 24
 _ELEMENTS = 256
+_MOST_BINDINGS = 4
 _TEXT_VERSIONS = frozenset(("__version__", "version", "VERSION"))
 _TUPLE_VERSIONS = frozenset(("__version_tuple__", "version_tuple"))
 _KINDS_OF_PARAMETERS = re.compile(r"inspect\.(Parameter\.(\w+)|_ParameterKind\.(\w+)|_empty)$")
@@ -238,6 +239,8 @@ class Facts:
                 break
         if not possible and self._is_lazy(bindings, home):
             possible = [binding for binding in bindings if self.is_typing_only(binding.contexts)]
+        if len(possible) > _MOST_BINDINGS:
+            return None
         values = {id(binding): self._bound(binding, home) for binding in possible}
         if len(possible) > 1:
             kept = self._after_attempts(possible, values, home)

@@ -28,6 +28,7 @@ _CALLS = 8
 _STEPS = 1500
 _ROUNDS = 64
 _LONGEST_HELPER = 90
+_LONGEST_FLAG = 12
 # Built-in functions that don't change what they are given.
 _READERS = frozenset(
     ("len", "print", "str", "repr", "list", "tuple", "set", "frozenset", "sorted", "any", "all", "bool", "max", "min")
@@ -36,7 +37,7 @@ _READERS = frozenset(
 _SAFE_CALLS = _READERS | {"warn", "warning", "info", "debug", "error", "append", "add", "warning_once", "info_once"}
 # A function whose text has none of these answers by something else than the target, unless a name in it means a fact.
 _HINTS = re.compile(
-    r"version|hasattr|getattr|find_spec|find_loader|signature|argspec|co_varnames|fields|__dict__|import\b|distribution"
+    r"version|hasattr|getattr|find_spec|find_loader|signature|argspec|co_varnames|fields|__dict__|import_|distribution"
     r"|\bdir\(|\bvars\(|__code__|iscoroutine|__annotations__|issubclass"
 )
 
@@ -232,12 +233,17 @@ class Interpreter:
         node = declaration.node
         if not self.program.is_client(declaration.module.name) or declaration.is_async:
             return False
-        if (node.end_lineno or node.lineno) - node.lineno > _LONGEST_HELPER:
+        lines = (node.end_lineno or node.lineno) - node.lineno
+        if lines > _LONGEST_HELPER:
             return False
         source = declaration.source
         if "yield" in source and is_generator(declaration):
             return False
-        return _HINTS.search(source) is not None or self._names_fact(declaration)
+        if _HINTS.search(source) is not None:
+            return True
+        if "import " in source and any(name in source for name in self.program.target_index.top_level):
+            return True
+        return lines <= _LONGEST_FLAG and self._names_fact(declaration)
 
     def _names_fact(self, declaration: FunctionDeclaration) -> bool:
         """True where a name in the body stands for a fact, or for a function that may tell one."""
