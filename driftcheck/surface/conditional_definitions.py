@@ -6,8 +6,8 @@ import ast
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
-from driftcheck.surface.interpretation import Closure
 from driftcheck.surface.types import Class, External, Function
+from driftcheck.surface.value_scope import Closure
 from driftcheck.surface.values import Value
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class ConditionalDefinitions:
             if len(bindings) == 1 and isinstance(bindings[0].value, ast.Call) and depth < _DEPTH:
                 return self._leaves_out(bindings[0].value, home, declaration, depth + 1)
         callee = self.program.inference.infer(decorator, scope)
-        if isinstance(callee, Function) and self.program.facts.interpreter.can_follow(callee.declaration):
+        if isinstance(callee, Function) and self.program.facts.followed.can_follow(callee.declaration):
             return self._drops(callee, declaration)
         return False
 
@@ -63,10 +63,10 @@ class ConditionalDefinitions:
     def _drops(self, decorator: Function | Closure, declaration: FunctionDeclaration | ClassDeclaration) -> bool:
         """True where a decorator gives None instead of what it decorates, or something that only raises."""
         decorated = Function(declaration) if isinstance(declaration, FunctionDeclaration) else Class(declaration)
-        interpreter = self.program.facts.interpreter
-        result = interpreter.apply(decorator, Value(decorated))
+        followed = self.program.facts.followed
+        result = followed.apply(decorator, Value(decorated))
         if result is None:
             return False
         if isinstance(result.value, Closure):
-            return interpreter.refuses(result.value)
+            return followed.refuses(result.value)
         return result.value is None and result.is_fact

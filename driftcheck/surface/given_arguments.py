@@ -36,11 +36,9 @@ class GivenArguments:
         if function.outer is not None or not self.program.is_client(function.module.name):
             return None
         found: Value | None = None
-        count = 0
-        for module, call in self._calls(function.name):
-            count += 1
+        for count, (module, call) in enumerate(self._calls(function.name)):
             given = _argument(function, parameter, call) if call is not None else None
-            if given is None or count > _MOST_CALLS:
+            if given is None or count >= _MOST_CALLS:
                 return None
             value = self.facts.evaluate(given, self._scope(module, given))
             if value is None or not value.is_fact or (found is not None and value.value != found.value):

@@ -8,109 +8,28 @@ from __future__ import annotations
 
 import ast
 import builtins
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from driftcheck.surface.declarations import Binding, FunctionDeclaration, ModuleDeclaration, caught_names
-from driftcheck.surface.inference import is_generator
-from driftcheck.surface.scopes import FunctionScope, Scope
+from driftcheck.surface.declarations import FunctionDeclaration, caught_names
 from driftcheck.surface.syntax import own_nodes
-from driftcheck.surface.types import Absent, External, Function, Lambda, Literal, Type, Unknown
-from driftcheck.surface.values import Value, calculate, is_type, item_of, items_of, one_of, truth_of
+from driftcheck.surface.types import Absent, External
+from driftcheck.surface.value_scope import Closure, ValueScope
+from driftcheck.surface.values import Value, calculate, item_of, items_of, one_of, truth_of
 
 if TYPE_CHECKING:
     from driftcheck.surface.facts import Facts
-    from driftcheck.surface.program import Program
 
 _CALLS = 8
 _STEPS = 1500
 _ROUNDS = 64
-_LONGEST_HELPER = 90
-_LONGEST_FLAG = 12
 # Built-in functions that don't change what they are given.
 _READERS = frozenset(
     ("len", "print", "str", "repr", "list", "tuple", "set", "frozenset", "sorted", "any", "all", "bool", "max", "min")
 )
 # What reports or collects, and never fails on the way.
 _SAFE_CALLS = _READERS | {"warn", "warning", "info", "debug", "error", "append", "add", "warning_once", "info_once"}
-# A function whose text has none of these answers by something else than the target, unless a name in it means a fact.
-_HINTS = re.compile(
-    r"version|hasattr|getattr|find_spec|find_loader|signature|argspec|co_varnames|fields|__dict__|import_|distribution"
-    r"|\bdir\(|\bvars\(|__code__|iscoroutine|__annotations__|issubclass"
-)
-
-
-class ValueScope:
-    """Names with known values in front of another scope: a helper's parameters and locals, comprehension variables.
-
-    A name in `values` whose value is None is bound to something unknown. `around` is the scope of the function in which
-    the function at hand was made.
-    """
-
-    __slots__ = ("around", "module", "outer", "program", "values")
-
-    def __init__(self, outer: Scope, values: dict[str, Value | None], around: ValueScope | None = None) -> None:
-        self.program: Program = outer.program
-        self.module: ModuleDeclaration = outer.module
-        self.outer = outer
-        self.values = values
-        self.around = around
-
-    @property
-    def memo(self) -> dict[int, Type] | None:
-        return None
-
-    def owner(self, name: str) -> ValueScope | None:
-        """The nearest scope of values that binds the name."""
-        scope: Scope | None = self
-        while isinstance(scope, ValueScope):
-            if name in scope.values:
-                return scope
-            scope = scope.around if scope.around is not None else scope.outer
-        return None
-
-    def lookup(self, name: str, *, typing: bool = False) -> Type:
-        owner = self.owner(name)
-        if owner is not None:
-            value = owner.values[name]
-            if value is not None and is_type(value.value):
-                found: Type = value.value
-                return found
-            if value is not None and isinstance(value.value, str | int | float | bytes | None):
-                return Literal(value.value)
-            if value is not None or not isinstance(owner.outer, FunctionScope):
-                return Unknown("value of a helper")
-            return owner.outer.lookup(name, typing=typing)
-        return self._behind().lookup(name, typing=typing)
-
-    def narrowed(self, node: ast.Attribute) -> Type | None:
-        return None
-
-    def bindings(self, name: str) -> tuple[list[Binding], Scope]:
-        if self.owner(name) is not None:
-            return [], self
-        return self._behind().bindings(name)
-
-    def _behind(self) -> Scope:
-        return self.around if self.around is not None else self.outer
-
-    @property
-    def function(self) -> FunctionDeclaration | None:
-        return self.outer.function
-
-    @property
-    def enclosing(self) -> Scope | None:
-        return self.outer.enclosing
-
-
-@dataclass(eq=False, frozen=True, slots=True)
-class Closure:
-    """A function made while another runs, with the names it sees."""
-
-    declaration: FunctionDeclaration
-    scope: ValueScope
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,10 +64,10 @@ class _Lost(Exception):
 class _Frame:
     """One call under way.
 
-    `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try` statements
-    around; `may_raise` holds what may have gone wrong since the innermost one began: "ImportError" for an import of another
-    library, "" for a call of which nothing is known. `uses_fact` is set once a fact of the target has decided which way to
-    go. `mutable` are the names of lists and sets, which calls may change.
+    `pending` are the values it may have returned on branches that nobody can tell; `attempts` counts the `try`
+    statements around; `may_raise` holds what may have gone wrong since the innermost one began: "ImportError" for an
+    import of another library, "" for a call of which nothing is known. `uses_fact` is set once a fact of the target has
+    decided which way to go. `mutable` are the names of lists and sets, which calls may change.
     """
 
     scope: ValueScope
@@ -165,147 +84,15 @@ class Interpreter:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.program = facts.program
-        self._telling: dict[FunctionDeclaration, bool] = {}
-        self._results: dict[object, Value | None] = {}
         self._running: list[FunctionDeclaration] = []
         self._steps = 0
 
-    # Calls
+    @property
+    def is_running(self) -> bool:
+        """True while a call is followed."""
+        return bool(self._running)
 
-    def call(self, function: Function, node: ast.Call, scope: Scope) -> Value | None:
-        """What a call of a function of the client's gives."""
-        declaration = function.declaration
-        if not self.can_follow(declaration):
-            return None
-        values = self._bound(declaration, function, node, scope)
-        return None if values is None else self._answer(declaration, values)
-
-    def read(self, function: Function) -> Value | None:
-        """What a property of the client's gives."""
-        declaration = function.declaration
-        if not self.can_follow(declaration):
-            return None
-        return self._answer(declaration, dict.fromkeys(_parameter_names(declaration)))
-
-    def call_closure(self, closure: Closure, node: ast.Call, scope: Scope) -> Value | None:
-        """What a call of a function gives that a helper has made."""
-        values = self._bound(closure.declaration, None, node, scope)
-        if values is None:
-            return None
-        exit_, _ = self._run(closure.declaration, values, closure.scope)
-        return exit_.value if isinstance(exit_, Returned) else None
-
-    def apply(self, decorator: Function | Closure, value: Value) -> Value | None:
-        """What a decorator makes of a value, its only argument."""
-        declaration = decorator.declaration
-        names = _parameter_names(declaration)
-        if not names:
-            return None
-        values: dict[str, Value | None] = dict.fromkeys(names)
-        values[names[0]] = value
-        exit_, _ = self._run(declaration, values, decorator.scope if isinstance(decorator, Closure) else None)
-        return exit_.value if isinstance(exit_, Returned) else None
-
-    def refuses(self, closure: Closure) -> bool:
-        """True where calling what a helper made surely raises, because of what the target is."""
-        unknown: dict[str, Value | None] = dict.fromkeys(_parameter_names(closure.declaration))
-        exit_, uses_fact = self._run(closure.declaration, unknown, closure.scope)
-        return isinstance(exit_, Raised) and uses_fact
-
-    def call_lambda(self, function: Lambda, node: ast.Call, scope: Scope, home: Scope) -> Value | None:
-        """What a call of a lambda expression gives."""
-        arguments = function.node.args
-        names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
-        if arguments.vararg or arguments.kwonlyargs or arguments.kwarg or node.keywords or len(node.args) > len(names):
-            return None
-        values = {name: self.facts.argument(value, scope) for name, value in zip(names, node.args, strict=False)}
-        return self.facts.evaluate(function.node.body, ValueScope(home, {**dict.fromkeys(names), **values}))
-
-    def can_follow(self, declaration: FunctionDeclaration) -> bool:
-        """True for a short function of the client's whose answer may follow from the target."""
-        found = self._telling.get(declaration)
-        if found is None:
-            self._telling[declaration] = False
-            found = self._telling[declaration] = self._can_follow(declaration)
-        return found
-
-    def _can_follow(self, declaration: FunctionDeclaration) -> bool:
-        node = declaration.node
-        if not self.program.is_client(declaration.module.name) or declaration.is_async:
-            return False
-        lines = (node.end_lineno or node.lineno) - node.lineno
-        if lines > _LONGEST_HELPER:
-            return False
-        source = declaration.source
-        if "yield" in source and is_generator(declaration):
-            return False
-        if _HINTS.search(source) is not None:
-            return True
-        if "import " in source and any(name in source for name in self.program.target_index.top_level):
-            return True
-        return lines <= _LONGEST_FLAG and self._names_fact(declaration)
-
-    def _names_fact(self, declaration: FunctionDeclaration) -> bool:
-        """True where a name in the body stands for a fact, or for a function that may tell one."""
-        scope = self.program.function_scope(declaration)
-        parameters = scope.parameters
-        for node in own_nodes(declaration.body):
-            found: Value | None = None
-            if isinstance(node, ast.Name):
-                if node.id in parameters or node.id in scope.locals:
-                    continue
-                found = self.facts.named(node.id, scope)
-            elif isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-                found = self.facts.evaluate(node, scope)
-                called = self.program.inference.infer(node, scope) if declaration.owner is not None else None
-                if isinstance(called, Function) and self.can_follow(called.declaration):
-                    return True
-            if found is None:
-                continue
-            if found.is_fact or (isinstance(found.value, Function) and self.can_follow(found.value.declaration)):
-                return True
-        return False
-
-    def _bound(
-        self, declaration: FunctionDeclaration, function: Function | None, node: ast.Call, scope: Scope
-    ) -> dict[str, Value | None] | None:
-        """What the parameters hold for a call: known values, or None each."""
-        arguments = declaration.node.args
-        positional = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]]
-        values: dict[str, Value | None] = dict.fromkeys(_parameter_names(declaration))
-        home = self.program.scope_of_function(declaration)
-        defaults = [*zip(reversed(positional), reversed(arguments.defaults), strict=False)]
-        keyword_only = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-        defaults += [(argument.arg, default) for argument, default in keyword_only if default is not None]
-        for name, default in defaults:
-            values[name] = self.facts.argument(default, home)
-        if function is not None and function.skips_first:
-            positional = positional[1:]
-        for name, given in zip(positional, node.args, strict=False):
-            if isinstance(given, ast.Starred):
-                return dict.fromkeys(values)
-            values[name] = self.facts.argument(given, scope)
-        for keyword in node.keywords:
-            if keyword.arg is None:
-                return dict.fromkeys(values)
-            if keyword.arg in values:
-                values[keyword.arg] = self.facts.argument(keyword.value, scope)
-        return values
-
-    def _answer(self, declaration: FunctionDeclaration, values: dict[str, Value | None]) -> Value | None:
-        key: object = (declaration, tuple(values.values()))
-        try:
-            if key in self._results:
-                return self._results[key]
-        except TypeError:
-            key = None
-        exit_, _ = self._run(declaration, values, None)
-        found = exit_.value if isinstance(exit_, Returned) else None
-        if key is not None and not self._running:
-            self._results[key] = found
-        return found
-
-    def _run(
+    def run(
         self, declaration: FunctionDeclaration, values: dict[str, Value | None], around: ValueScope | None
     ) -> tuple[Exit, bool]:
         """How a call ends, what it returns or raises, None where it can't be followed; and whether a fact decided."""
@@ -367,7 +154,7 @@ class Interpreter:
             return Raised(caught_names(_raised(node.exc)))
         if isinstance(node, ast.Break | ast.Continue):
             return Left(isinstance(node, ast.Break))
-        if frame.attempts and (names := self.facts.raised_by(node, frame.scope)):
+        if frame.attempts and (names := self.facts.names.raised_by(node, frame.scope)):
             return Raised(names)
         return self._simple(node, frame)
 
@@ -405,7 +192,7 @@ class Interpreter:
             frame.scope.values[node.name] = Value(Closure(made, frame.scope)) if made is not None else None
         elif isinstance(node, ast.Global):
             for name in node.names:
-                frame.scope.values[name] = self.facts.initial(name, frame.scope)
+                frame.scope.values[name] = self.facts.names.initial(name, frame.scope)
         elif isinstance(node, ast.Delete):
             for target in node.targets:
                 self._assign(target, None, frame)
@@ -568,7 +355,7 @@ class Interpreter:
         return self._block(node.orelse, frame)
 
     def _uncertain(self, node: ast.stmt, frame: _Frame) -> Exit:
-        """Statements that run any number of times: what they assign or may change is unknown, what they return possible."""
+        """Statements that run any number of times: what they assign or change is unknown, what they return possible."""
         for inner in own_nodes([node]):
             if isinstance(inner, ast.Name) and (isinstance(inner.ctx, ast.Store) or inner.id in frame.mutable):
                 frame.scope.values[inner.id] = None
@@ -577,7 +364,7 @@ class Interpreter:
         return None
 
     def _import(self, node: ast.Import | ast.ImportFrom, frame: _Frame) -> Exit:
-        values = self.facts.imported_values(node, frame.scope)
+        values = self.facts.names.imported_values(node, frame.scope)
         if isinstance(values, Absent):
             return Raised(("ModuleNotFoundError" if values.is_module else "ImportError",))
         if isinstance(values, External):
@@ -600,7 +387,8 @@ def _called_name(node: ast.Call) -> str:
     return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
 
 
-def _parameter_names(declaration: FunctionDeclaration) -> list[str]:
+def parameter_names(declaration: FunctionDeclaration) -> list[str]:
+    """The names of a function's parameters, variadic ones last."""
     arguments = declaration.node.args
     names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
     return names + [variadic.arg for variadic in (arguments.vararg, arguments.kwarg) if variadic is not None]

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.classes import Member
-from driftcheck.surface.declarations import Binding
+from driftcheck.surface.declarations import Binding, ClassDeclaration
 from driftcheck.surface.types import (
     NONE,
     Absent,
@@ -40,6 +40,7 @@ class Probes:
         self.program = facts.program
         self._sources: list[bytes] | None = None
         self._stored: dict[str, bool] = {}
+        self._put: dict[str, bool] = {}
 
     def has_attribute(self, owner: Type, name: str) -> bool | None:
         """Whether `hasattr(owner, name)` holds; None where that can't be told or the target has no part in it."""
@@ -128,9 +129,40 @@ class Probes:
             if any(store.function.name == "__init__" for store in member.stores):
                 return True
             return None
-        if not owner.exact or not isinstance(self.program.classes.attribute(owner, name), Absent):
+        if not isinstance(self.program.classes.attribute(owner, name), Absent):
             return None
-        return False
+        return False if owner.exact or not self._may_have(class_.declaration, name) else None
+
+    def _may_have(self, class_: ClassDeclaration, name: str) -> bool:
+        """True where a value of a declared class may have an attribute that the class has not."""
+        classes = self.program.classes
+        if any(path.endswith(".Protocol") for path in classes.external_bases(class_)):
+            return True
+        if self._is_put_on_values(name) or self._is_defined_by_client(name):
+            return True
+        heirs = self.program.heirs.of(class_)
+        return any(not isinstance(classes.attribute(Instance(Class(heir)), name), Absent) for heir in heirs)
+
+    def _is_put_on_values(self, name: str) -> bool:
+        """True where the target stores an attribute of that name on something else than a method's own receiver."""
+        found = self._put.get(name)
+        if found is None:
+            needle = re.escape(name).encode()
+            pattern = re.compile(
+                rb"\b(?!(?:self|cls)\.%s\b)\w+(?:\.\w+|\[[^\]\n]*\])*\.%s\s*(?::[^=\n]+)?=[^=]"
+                rb"|setattr\(\s*[^,]+,\s*[\"']%s[\"']" % (needle, needle, needle)
+            )
+            plain = name.encode()
+            sources = self.program.target_sources()
+            found = self._put[name] = any(plain in data and bool(pattern.search(data)) for _, data in sources)
+        return found
+
+    def _is_defined_by_client(self, name: str) -> bool:
+        """True where a class of the client's defines a member of that name."""
+        needle = re.escape(name).encode()
+        pattern = re.compile(rb"^[ \t]+(?:(?:async[ \t]+)?def[ \t]+%s\b|%s[ \t]*[:=])" % (needle, needle), re.MULTILINE)
+        plain = name.encode()
+        return any(plain in data and pattern.search(data) for data in self._client_sources())
 
     def _is_on_instances(self, member: Member, binding: Binding) -> bool:
         if binding.function is not None or binding.class_ is not None or binding.value is not None:
@@ -142,18 +174,21 @@ class Probes:
         """True where the client itself stores an attribute of that name, somewhere."""
         found = self._stored.get(name)
         if found is None:
-            client = self.program.client
-            if self._sources is None:
-                index = self.program.client_index
-                paths = sorted(index.sources.values()) if index is not None else []
-                self._sources = [client.read(path) for path in paths] if client is not None else []
             needle = re.escape(name).encode()
             pattern = re.compile(
                 rb"\.%s\s*(:[^=\n]+)?=[^=]|setattr\(\s*[^,]+,\s*[\"']%s[\"']" % (needle, needle), re.MULTILINE
             )
             plain = name.encode()
-            found = self._stored[name] = any(plain in data and pattern.search(data) for data in self._sources)
+            found = self._stored[name] = any(plain in data and pattern.search(data) for data in self._client_sources())
         return found
+
+    def _client_sources(self) -> list[bytes]:
+        """Every source of the client."""
+        if self._sources is None:
+            client, index = self.program.client, self.program.client_index
+            paths = sorted(index.sources.values()) if index is not None else []
+            self._sources = [client.read(path) for path in paths] if client is not None else []
+        return self._sources
 
     # Tables of names
 

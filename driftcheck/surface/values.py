@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # What a helper of the client's may build up on the way to an answer about a version.
 LARGEST_VALUE = 4096
 _LARGEST_INTEGER = 1 << 64
+MISFITS = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+"""What computing with values raises where they don't go together."""
 
 
 @dataclass(frozen=True, slots=True)
