@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-
 from driftcheck.compare.bind import bind
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.model import ParameterKind, Signature
-from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.signatures import Callee
 from driftcheck.surface.types import Class, Function, Instance, Type, members_of
 from driftcheck.usage.usages import CallUsage
-
-_CLASS = re.compile(rb"^[ \t]*class[ \t]+(\w+)[ \t]*\(([^)]*)\)", re.MULTILINE)
-_NAME = re.compile(rb"\w+")
 
 
 class Descendants:
@@ -23,48 +18,7 @@ class Descendants:
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.program = judge.program
-        self._heirs: dict[str, set[tuple[str, str]]] | None = None
-        self._memo: dict[ClassDeclaration, tuple[ClassDeclaration, ...]] = {}
-
-    def of(self, class_: ClassDeclaration) -> tuple[ClassDeclaration, ...]:
-        """The classes that derive from a class, or may, where one of their bases can't be read."""
-        found = self._memo.get(class_)
-        if found is None:
-            found = self._memo[class_] = tuple(self._search(class_))
-        return found
-
-    def _search(self, class_: ClassDeclaration) -> Iterator[ClassDeclaration]:
-        seen: set[tuple[str, str]] = set()
-        pending = [class_.name]
-        while pending:
-            for module_name, name in sorted(self._heirs_of(pending.pop())):
-                if (module_name, name) in seen:
-                    continue
-                seen.add((module_name, name))
-                pending.append(name)
-                module = self.program.module(module_name)
-                for heir in _classes_named(module, name) if module is not None else ():
-                    if heir is not class_ and self.program.classes.is_subclass(heir, class_) is not False:
-                        yield heir
-
-    def _heirs_of(self, name: str) -> set[tuple[str, str]]:
-        """The class statements that name a class among their bases, as (module, class)."""
-        if self._heirs is None:
-            self._heirs = {}
-            index = self.program.target_index
-            for path, data in self.program.target_sources():
-                self._note(index.name_of(path) or "", data)
-            for module_name in self.program.loaded_modules():
-                module = self.program.module(module_name)
-                if module is not None and not self.program.is_target(module_name):
-                    self._note(module_name, module.text.encode())
-        return self._heirs.get(name, set())
-
-    def _note(self, module_name: str, data: bytes) -> None:
-        assert self._heirs is not None
-        for heir, bases in _CLASS.findall(data):
-            for base in set(_NAME.findall(bases)):
-                self._heirs.setdefault(base.decode(), set()).add((module_name, heir.decode()))
+        self.heirs = Heirs(judge.program, with_client=True)
 
     # Calls
 
@@ -80,7 +34,7 @@ class Descendants:
                 continue
             if any(path.endswith(".Protocol") for path in self.program.classes.external_bases(class_.declaration)):
                 return f"{class_.declaration.name} is a protocol, which other classes fulfil"
-            for heir in self.of(class_.declaration):
+            for heir in self.heirs.of(class_.declaration):
                 if self._takes(heir, member, verdict):
                     return f"{class_.declaration.name} may be {heir.name} here, which takes the call"
         return ""
@@ -91,7 +45,7 @@ class Descendants:
         class_ = callee.called or (declaration.owner if isinstance(declaration, FunctionDeclaration) else None)
         if class_ is None:
             return ""
-        for heir in self.of(class_):
+        for heir in self.heirs.of(class_):
             method = self.program.inference.attribute(Instance(Class(heir)), declaration.name)
             found = self.judge.signatures.callee(Class(heir) if callee.called is not None else method)
             if not isinstance(found, Callee) or all(_has_keyword(found.signature, name) for name in keywords):
@@ -126,17 +80,3 @@ def _declared_class(member: Type) -> Class | None:
     if isinstance(member, Instance) and isinstance(member.class_, Class):
         return None if member.exact else member.class_
     return member if isinstance(member, Class) and member.is_open else None
-
-
-def _classes_named(module: ModuleDeclaration, name: str) -> Iterator[ClassDeclaration]:
-    """The classes of that name in a module: its own, those inside other classes, and those that functions make."""
-    pending: list[ModuleDeclaration | ClassDeclaration] = [module]
-    while pending:
-        place = pending.pop()
-        names = place.names if isinstance(place, ModuleDeclaration) else place.members
-        for bound, bindings in names.items():
-            for binding in bindings:
-                if binding.class_ is not None:
-                    pending.append(binding.class_)
-                    if bound == name:
-                        yield binding.class_

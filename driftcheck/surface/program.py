@@ -25,6 +25,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.exports import ModuleGetattr
 from driftcheck.surface.facts import Facts
+from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.inference import Inference
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
@@ -102,6 +103,7 @@ class Program:
         self.annotations = Annotations(self)
         self.inference = Inference(self)
         self.class_decorators = ClassDecorators(self)
+        self.heirs = Heirs(self)
 
     # Modules
 
