@@ -104,5 +104,3 @@ def _is_item(node: ast.expr, name: str) -> bool:
     if isinstance(node, ast.Subscript):
         return isinstance(node.slice, ast.Constant) and node.slice.value == name
     return isinstance(node, ast.Attribute) and node.attr == name
-
-

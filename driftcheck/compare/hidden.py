@@ -44,7 +44,14 @@ def hidden_drift(
         for usage, verdict in judged
         if isinstance(usage, AttributeUsage) and verdict.status == "broken" and not usage.is_stored
     }
-    return subclasses.ask(classes), Patches(subclasses.overrides, findings.relocation).ask(patches, reads)
+    overridden = {
+        (base.symbol, name)
+        for usage, _ in classes
+        for base in subclasses.members.target_classes(usage.declaration)
+        for name in usage.declaration.members
+    }
+    questions = Patches(subclasses.overrides, findings.relocation, overridden)
+    return subclasses.ask(classes), questions.ask(patches, reads)
 
 
 def called_classes(usage: CallUsage) -> Iterator[ClassDeclaration]:

@@ -194,25 +194,31 @@ def _stored(function: FunctionDeclaration) -> Iterator[str]:
                 yield node.attr
 
 
-def _reads(function: FunctionDeclaration) -> Iterator[tuple[str, tuple[int, bool]]]:
-    receiver = _receiver(function)
-    text = function.source
+def evaluated_always(function: FunctionDeclaration) -> set[int]:
+    """The identities of the nodes that are evaluated on every run of a function, or before it first can return."""
     always: set[int] = set()
     for statement in function.body:
-        parts = [statement]
+        parts: list[ast.AST] = [statement]
         if isinstance(statement, ast.If | ast.While):
-            parts = [statement.test]  # type: ignore[list-item]
+            parts = [statement.test]
         elif isinstance(statement, ast.For):
-            parts = [statement.iter]  # type: ignore[list-item]
+            parts = [statement.iter]
         elif isinstance(statement, ast.Try | ast.Match | ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             continue
         elif isinstance(statement, ast.With):
-            parts = [item.context_expr for item in statement.items]  # type: ignore[misc]
+            parts = [item.context_expr for item in statement.items]
         for part in parts:
             always.update(id(node) for node in ast.walk(part))
         if any(isinstance(node, ast.Return | ast.Raise) for node in ast.walk(statement)):
             # What follows may never be reached.
             break
+    return always
+
+
+def _reads(function: FunctionDeclaration) -> Iterator[tuple[str, tuple[int, bool]]]:
+    receiver = _receiver(function)
+    text = function.source
+    always = evaluated_always(function)
     seen: dict[str, tuple[int, bool]] = {}
     for node in own_nodes(function.body):
         if not isinstance(node, ast.Attribute) or not isinstance(node.ctx, ast.Load):

@@ -44,10 +44,11 @@ class _Place:
 
 
 class Patches:
-    """Judges patches against two releases."""
+    """Judges patches against two releases; `overridden` holds the (class, method) that the client overrides."""
 
-    def __init__(self, overrides: Overrides, relocation: Relocation) -> None:
+    def __init__(self, overrides: Overrides, relocation: Relocation, overridden: Collection[tuple[str, str]]) -> None:
         self.overrides = overrides
+        self.overridden = overridden
         self.target = overrides.target
         self.baseline = overrides.baseline
         self.relocation = relocation
@@ -227,7 +228,8 @@ class Patches:
             drift, refused = bool(new), new or refused
         worst = min(refused, key=lambda each: (not each.is_typed, each.needs_variadic, each.site.path, each.site.line))
         said = "; ".join(problem.message for problem in worst.problems)
-        is_sure = not worst.needs_variadic
+        # What never fitted and does no harm is called by something that the client has its own version of.
+        is_sure = not worst.needs_variadic and bool(drift or not self._is_overridden(worst.site))
         certainty = Certainty.CERTAIN if worst.is_typed and drift else Certainty.LIKELY
         return self._finding(
             usage,
@@ -240,6 +242,16 @@ class Patches:
             worst.problems[0].raises,
             worst.site,
             drift=drift,
+        )
+
+    def _is_overridden(self, site: CallSite) -> bool:
+        function: FunctionDeclaration | None = site.function
+        while function is not None and function.owner is None:
+            function = function.outer
+        return (
+            function is not None
+            and function.owner is not None
+            and (function.owner.symbol, function.name) in self.overridden
         )
 
     def _refusals(self, release: Release, place: _Place, own: Signature, usage: PatchUsage) -> list[Refused]:

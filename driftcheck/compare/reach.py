@@ -86,17 +86,14 @@ class Reach:
             return True
         return None if None in answers else False
 
-    def is_called(self, class_: ClassDeclaration, function: FunctionDeclaration) -> bool:
-        """True where some call of the target's may reach an inherited method of a class, or reads it as a property."""
-        if self.program.classes.role(function) == "property":
-            return True
+    def callers(self, class_: ClassDeclaration, function: FunctionDeclaration) -> Iterator[CallSite]:
+        """The target's calls that may reach an inherited method of a class."""
         for site in self.release.sites.of_method(function.name, function.module.path):
             if site.is_super:
                 continue
             answer = self.arrives(site, class_)
             if answer is None or (answer and not self._is_bypassed(site, class_)):
-                return True
-        return False
+                yield site
 
     def arrives(self, site: CallSite, class_: ClassDeclaration) -> bool | None:
         """Whether the receiver of a call can be of a class, by its type; None where it has none."""

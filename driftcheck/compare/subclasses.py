@@ -11,7 +11,7 @@ from driftcheck.compare.collisions import Collision, Collisions
 from driftcheck.compare.construction import Constructions
 from driftcheck.compare.dead_overrides import DeadOverrides
 from driftcheck.compare.handed_over import HandedOver
-from driftcheck.compare.initialization import Initialization, Unset
+from driftcheck.compare.initialization import Initialization, Unset, evaluated_always
 from driftcheck.compare.members import Definition, Override
 from driftcheck.compare.overrides import Complaint, Overrides
 from driftcheck.compare.release import Release, name_place
@@ -176,10 +176,7 @@ class Subclasses:
                 yield from (self._collision_finding(found) for found in self.collisions.hidden(class_))
         yield from self._abstract_findings(usage, is_leaf=is_leaf, was_there=was_there)
         if self.initialization_before is not None and was_there and not self.is_own:
-            before = self.initialization_before.unset(class_)
-            for name, unset in self.initialization.unset(class_).items():
-                if name not in before and self._is_read(class_, unset):
-                    yield self._unset_finding(usage, unset)
+            yield from self._skipped_findings(usage, self.initialization_before)
 
     def _collision_finding(self, collision: Collision) -> Finding:
         own, other = collision.own, collision.other
@@ -259,22 +256,47 @@ class Subclasses:
 
     # Attributes that a skipped constructor would set
 
-    def _is_read(self, class_: ClassDeclaration, unset: Unset) -> bool:
-        """True where something of the target may still call the method that reads."""
-        return self.overrides.reach.is_called(class_, unset.reader)
+    def _skipped_findings(self, usage: ClassUsage, initialization: Initialization) -> Iterator[Finding]:
+        """One finding for each constructor that is skipped, whatever number of attributes it would have set."""
+        class_ = usage.declaration
+        before = initialization.unset(class_)
+        new = [unset for name, unset in self.initialization.unset(class_).items() if name not in before]
+        of: dict[ClassDeclaration, list[tuple[bool, Unset]]] = {}
+        for unset in new:
+            is_read = self._is_read(class_, unset)
+            if is_read is not None and unset.skipped.owner is not None:
+                of.setdefault(unset.skipped.owner, []).append((is_read, unset))
+        for owner, found in of.items():
+            found.sort(key=lambda each: not each[0])
+            yield self._skipped_finding(usage, owner, found)
 
-    def _unset_finding(self, usage: ClassUsage, unset: Unset) -> Finding:
+    def _is_read(self, class_: ClassDeclaration, unset: Unset) -> bool | None:
+        """True where the reading surely comes to pass, False where it may, None where nobody calls the method."""
+        reader = unset.reader
+        if self.target.program.classes.role(reader) == "property":
+            return unset.is_certain
+        callers = list(self.overrides.reach.callers(class_, reader))
+        if not callers:
+            return None
+        if not reader.name.startswith("_"):
+            return unset.is_certain
+        # A step of another method is as sure as that method's way to it.
+        return unset.is_certain and any(id(site.node) in evaluated_always(site.function) for site in callers)
+
+    def _skipped_finding(self, usage: ClassUsage, owner: ClassDeclaration, found: list[tuple[bool, Unset]]) -> Finding:
         class_ = usage.declaration
         own = self.members.definition(class_, "__init__")
-        assert own is not None and own.function is not None and unset.skipped.owner is not None
-        owner = unset.skipped.owner
+        assert own is not None and own.function is not None
+        is_certain, unset = found[0]
+        others = ", ".join(other.name for _, other in found[1:])
+        also = f" (and {others})" if others else ""
         return Finding(
             Kind.SKIPPED_INIT,
-            Severity.ERROR if unset.is_certain else Severity.WARNING,
-            Certainty.LIKELY if unset.is_certain else Certainty.POSSIBLE,
+            Severity.ERROR if is_certain else Severity.WARNING,
+            Certainty.LIKELY if is_certain else Certainty.POSSIBLE,
             name_place(own.function),
             f"{owner.symbol}.{unset.name}",
-            f"{class_.name} skips {owner.name}.__init__, which sets {unset.name} now; "
+            f"{class_.name} skips {owner.name}.__init__, which sets {unset.name} now{also}; "
             f"the inherited {unset.reader.name}() reads it",
             None,
             f"AttributeError: '{class_.name}' object has no attribute '{unset.name}'",

@@ -19,11 +19,11 @@ def deferred_call(node: ast.Call, callee: Type) -> ast.Call | None:
     if name in _STARTERS:
         return _started(node, name)
     if path == "asyncio.to_thread" and node.args:
-        return _call(node, node.args[0], node.args[1:], node.keywords)
+        return _call(node.args[0], node.args[1:], node.keywords)
     if name == "submit" and path.startswith(_SUBMITTING) and node.args:
-        return _call(node, node.args[0], node.args[1:], node.keywords)
+        return _call(node.args[0], node.args[1:], node.keywords)
     if name == "run_in_executor" and len(node.args) > 1:
-        return _call(node, node.args[1], node.args[2:], [])
+        return _call(node.args[1], node.args[2:], [])
     return None
 
 
@@ -47,8 +47,8 @@ def _started(node: ast.Call, name: str) -> ast.Call | None:
         positional = [ast.copy_location(ast.Starred(values, ast.Load()), values)]
     named = given.get("kwargs")
     keywords = [ast.copy_location(ast.keyword(None, named), named)] if named is not None else []
-    return _call(node, target, positional, keywords)
+    return _call(target, positional, keywords)
 
 
-def _call(node: ast.Call, function: ast.expr, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.Call:
+def _call(function: ast.expr, args: list[ast.expr], keywords: list[ast.keyword]) -> ast.Call:
     return ast.copy_location(ast.Call(function, args, keywords), function)
