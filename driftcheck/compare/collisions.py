@@ -10,6 +10,7 @@ from driftcheck.compare.members import Definition, Members
 from driftcheck.compare.release import Release
 from driftcheck.knowledge import Mixin, knowledge_of
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
+from driftcheck.surface.syntax import nodes_around
 from driftcheck.surface.types import Class, Module
 
 
@@ -74,9 +75,9 @@ class Collisions:
         """The client's classes whose dotted paths are given to a parameter, or under a key, of that name."""
         seen: dict[str, None] = {}
         for module in client:
-            if module.tree is None or mixin.parameter not in module.text:
+            if module.tree is None:
                 continue
-            for node in ast.walk(module.tree):
+            for node in nodes_around(module.tree, module.text, mixin.parameter):
                 values: list[ast.expr] = []
                 if isinstance(node, ast.keyword) and node.arg == mixin.parameter:
                     values = [node.value]

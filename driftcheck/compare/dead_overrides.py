@@ -61,7 +61,7 @@ class DeadOverrides:
             pattern = re.compile(
                 rf"(?<!super\(\))\.{word}\b|[\"'](?:[\w.]+\.)?{word}[\"']|\b{word}\s*=[^=]|=\s*{word}\b"
             )
-            found = any(pattern.search(module.text) for module in self.client)
+            found = any(name in module.text and pattern.search(module.text) for module in self.client)
             self._uses[name] = found
         return found
 

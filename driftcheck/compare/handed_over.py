@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
+from driftcheck.surface.syntax import nodes_around
 
 # Calls that are given a class and make no instance of it.
 _ASKING = frozenset(
@@ -44,14 +45,14 @@ class HandedOver:
         return found
 
     def _is_value_in(self, module: ModuleDeclaration, name: str) -> bool:
-        if module.tree is None or not re.search(rf"\b{re.escape(name)}\b", module.text):
+        if module.tree is None or name not in module.text or not re.search(rf"\b{re.escape(name)}\b", module.text):
             return False
         if re.search(rf"[\"'][\w.]+[.:]{re.escape(name)}[\"']", module.text):
             return True
         return any(
             (isinstance(value, ast.Name) and value.id == name)
             or (isinstance(value, ast.Attribute) and value.attr == name)
-            for node in ast.walk(module.tree)
+            for node in nodes_around(module.tree, module.text, name)
             for value in _values(node)
         )
 

@@ -161,15 +161,19 @@ class StarImport:
 
 @dataclass(eq=False, slots=True)
 class ModuleDeclaration:
-    """A module as declared: `names` maps each name to its bindings in order; `tree` is kept for clients only."""
+    """A module as declared: `text` is its source, `names` maps each name to its bindings in order.
+
+    `tree` is kept for clients only.
+    """
 
     name: str
     path: str
     is_package: bool
-    lines: list[str]
+    text: str
     names: dict[str, list[Binding]] = field(default_factory=dict)
     star_imports: list[StarImport] = field(default_factory=list)
     tree: ast.Module | None = None
+    _lines: list[str] | None = None
 
     def __repr__(self) -> str:
         return f"<module {self.name}>"
@@ -180,9 +184,11 @@ class ModuleDeclaration:
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
     @property
-    def text(self) -> str:
-        """The whole source."""
-        return "\n".join(self.lines)
+    def lines(self) -> list[str]:
+        """The source in lines."""
+        if self._lines is None:
+            self._lines = self.text.split("\n")
+        return self._lines
 
 
 class UnreadableSource(Exception):
@@ -235,7 +241,7 @@ def declare_module(name: str, path: str, data: bytes, *, keep_tree: bool = False
     text = decode_source(data)
     tree = parse_source(text)
     stem = path.rpartition("/")[2].partition(".")[0]
-    module = ModuleDeclaration(name, path, stem == "__init__", text.split("\n"))
+    module = ModuleDeclaration(name, path, stem == "__init__", text)
     if keep_tree:
         module.tree = tree
     try:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.scopes import ModuleScope, Scope
+from driftcheck.surface.syntax import nodes_around
 from driftcheck.surface.values import Value
 
 if TYPE_CHECKING:
@@ -50,10 +51,10 @@ class GivenArguments:
         """The calls of anything of that name, None for a mention that is no call."""
         for module_name in self.program.loaded_modules():
             module = self.program.module(module_name)
-            if module is None or module.tree is None or not any(name in line for line in module.lines):
+            if module is None or module.tree is None:
                 continue
             called: set[int] = set()
-            for node in ast.walk(module.tree):
+            for node in nodes_around(module.tree, module.text, name):
                 if isinstance(node, ast.Call) and _name_of(node.func) == name:
                     called.add(id(node.func))
                     yield module, node

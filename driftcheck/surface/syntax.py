@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ast
+import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 
 # Fields that hold text or numbers, or nodes that say nothing but which operator or context it is.
@@ -40,6 +42,31 @@ def nodes_of(root: ast.AST) -> Iterator[ast.AST]:
         node = pending.pop()
         yield node
         pending += children(node)[::-1]
+
+
+def nodes_around(tree: ast.Module, text: str, word: str) -> Iterator[ast.AST]:
+    """The nodes of a module that span a line on which a word stands; `text` is its source.
+
+    A definition spans its decorators as well; what has no lines of its own spans those of what it belongs to.
+    """
+    lines: list[int] = []
+    line, before = 1, 0
+    for match in re.finditer(re.escape(word), text):
+        line, before = line + text.count("\n", before, match.start()), match.start()
+        lines.append(line)
+    pending: list[ast.AST] = [tree] if lines else []
+    while pending:
+        node = pending.pop()
+        yield node
+        for child in children(node):
+            first = getattr(child, "lineno", None)
+            if first is not None:
+                decorators = getattr(child, "decorator_list", None)
+                found = bisect_left(lines, decorators[0].lineno if decorators else first)
+                last = getattr(child, "end_lineno", None) or first
+                if found == len(lines) or lines[found] > last:
+                    continue
+            pending.append(child)
 
 
 def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from driftcheck.surface.declarations import Binding, ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
+from driftcheck.surface.syntax import nodes_around
 from driftcheck.surface.types import Class, Unknown
 
 Declaration = FunctionDeclaration | ClassDeclaration
@@ -127,9 +128,9 @@ class Reachability:
     def _is_mentioned_somewhere(self, declaration: Declaration) -> bool:
         """True where the text of the client mentions the name, apart from where it is defined."""
         for module in self.modules:
-            if module.tree is None or not any(declaration.name in line for line in module.lines):
+            if module.tree is None:
                 continue
-            for node in ast.walk(module.tree):
+            for node in nodes_around(module.tree, module.text, declaration.name):
                 name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
                 if name == declaration.name and not _contains(declaration, module, node):
                     return True
