@@ -13,7 +13,7 @@ from driftcheck.surface.scopes import Scope
 from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Function, Lambda
 from driftcheck.surface.value_scope import Closure, ValueScope
-from driftcheck.surface.values import Value
+from driftcheck.surface.values import Value, is_type
 
 if TYPE_CHECKING:
     from driftcheck.surface.facts import Facts
@@ -40,10 +40,13 @@ class FollowedCalls:
     def call(self, function: Function, node: ast.Call, scope: Scope) -> Value | None:
         """What a call of a function of the client's gives."""
         declaration = function.declaration
-        if not self.can_follow(declaration):
+        can_follow = self.can_follow(declaration)
+        if not can_follow and not self._is_short(declaration):
             return None
         values = self._bound(declaration, function, node, scope)
-        return None if values is None else self._answer(declaration, values)
+        if values is None or not (can_follow or any(_is_plain_fact(value) for value in values.values())):
+            return None
+        return self._answer(declaration, values)
 
     def read(self, function: Function) -> Value | None:
         """What a property of the client's gives."""
@@ -96,11 +99,7 @@ class FollowedCalls:
         return found
 
     def _can_follow(self, declaration: FunctionDeclaration) -> bool:
-        node = declaration.node
-        if not self.program.is_client(declaration.module.name) or declaration.is_async:
-            return False
-        lines = (node.end_lineno or node.lineno) - node.lineno
-        if lines > _LONGEST_HELPER:
+        if not self._is_short(declaration):
             return False
         source = declaration.source
         if "yield" in source and is_generator(declaration):
@@ -109,7 +108,11 @@ class FollowedCalls:
             return True
         if "import " in source and any(name in source for name in self.program.target_index.top_level):
             return True
-        return lines <= _LONGEST_FLAG and self._names_fact(declaration)
+        return _length(declaration) <= _LONGEST_FLAG and self._names_fact(declaration)
+
+    def _is_short(self, declaration: FunctionDeclaration) -> bool:
+        is_client = self.program.is_client(declaration.module.name)
+        return is_client and not declaration.is_async and _length(declaration) <= _LONGEST_HELPER
 
     def _names_fact(self, declaration: FunctionDeclaration) -> bool:
         """True where a name in the body stands for a fact, or for a function that may tell one."""
@@ -170,3 +173,12 @@ class FollowedCalls:
         if key is not None and not self.interpreter.is_running:
             self._results[key] = found
         return found
+
+
+def _length(declaration: FunctionDeclaration) -> int:
+    return (declaration.node.end_lineno or declaration.line) - declaration.line
+
+
+def _is_plain_fact(value: Value | None) -> bool:
+    """True for a version or what was made of one, and not for a class of the target's."""
+    return value is not None and value.is_fact and not is_type(value.value)

@@ -103,7 +103,11 @@ class Probes:
         if binding.value is None:
             return False
         if isinstance(binding.value, ast.Call) and kind:
-            return None
+            called = binding.value.func
+            name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            if name != "field":
+                return None
+            return any(keyword.arg == "default" for keyword in binding.value.keywords)
         return True
 
     def _kind_of_fields(self, class_: Class) -> str:

@@ -234,7 +234,7 @@ class FunctionScope(_PlainScope):
         if owner is not None and node is first:
             role = self.program.classes.role(self.declaration)
             self_class = self.program.self_type(owner)
-            if role == "method":
+            if role in ("method", "property"):
                 return Instance(self_class)
             if role == "classmethod":
                 # The class may be one that derives from this one.

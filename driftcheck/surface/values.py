@@ -193,8 +193,15 @@ def _is_same(left: Any, right: Any) -> bool | None:
     singletons = (None, True, False)
     if any(left is single or right is single for single in singletons):
         return left is right
+    if _is_unique(left) or _is_unique(right):
+        return left is right
     # Whether two names stand for one function or class can change at run time: that is what monkey-patching is.
     return None if is_type(left) or is_type(right) or left is not right else True
+
+
+def _is_unique(value: Any) -> bool:
+    """True for what there is one of: a kind of parameter, the mark of a parameter without a default."""
+    return type(value).__module__ == "inspect" or getattr(value, "__qualname__", "") == "_empty"
 
 
 def _is_in(item: Any, container: Any) -> bool | None:
