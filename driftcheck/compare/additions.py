@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from driftcheck.compare.judge import Verdict
-from driftcheck.usage.usages import AttributeUsage, Usage
+from driftcheck.usage.usages import AttributeUsage, ImportUsage, Usage
 
 Name = tuple[str, str]
 """A dotted path of the target's, and what is put there."""
@@ -28,16 +28,23 @@ class Additions:
         return set(self._places)
 
     def reached(self, judged: Sequence[tuple[Usage, Verdict]]) -> set[Name]:
-        """Those that some place puts there before it reads, unguarded, what is not there yet."""
-        first: dict[tuple[str, str, Name], int] = {}
+        """Those that some place puts there before the code around it fails.
+
+        A module ends with the first thing that is not there; in a function only what is put there itself counts, since
+        branches hide the rest.
+        """
+        first: dict[tuple[str, str, Name | None], int] = {}
         for usage, verdict in judged:
-            if not isinstance(usage, AttributeUsage) or verdict.status != "broken" or verdict.absent is None:
+            if not isinstance(usage, AttributeUsage | ImportUsage) or verdict.status != "broken" or usage.guards:
                 continue
-            if not usage.guards and not usage.is_probed:
-                key = (usage.location.path, usage.scope, (verdict.absent.owner, verdict.absent.name))
-                first[key] = min(first.get(key, usage.location.line), usage.location.line)
+            absent = verdict.absent
+            if absent is None or usage.is_typing_only or (isinstance(usage, AttributeUsage) and usage.is_probed):
+                continue
+            name = (absent.owner, absent.name) if usage.scope else None
+            key = (usage.location.path, usage.scope, name)
+            first[key] = min(first.get(key, usage.location.line), usage.location.line)
         return {
             name
             for name, places in self._places.items()
-            if any(line <= first.get((path, scope, name), line) for path, scope, line in places)
+            if any(line <= first.get((path, scope, name if scope else None), line) for path, scope, line in places)
         }
