@@ -19,6 +19,7 @@ from driftcheck.surface.known_names import KnownNames, names_type_checking
 from driftcheck.surface.outside_calls import OutsideCalls
 from driftcheck.surface.probes import Probes
 from driftcheck.surface.scopes import Scope
+from driftcheck.surface.shapes import Shapes
 from driftcheck.surface.types import Class, Function, Instance, Lambda, Module, Type
 from driftcheck.surface.values import Value, truth_of
 
@@ -37,6 +38,7 @@ class Facts:
         self.names = KnownNames(self)
         self.members = KnownMembers(self)
         self.given = GivenArguments(self)
+        self.shapes = Shapes(self)
         self.outside = OutsideCalls(self)
         self.probes = Probes(self)
         self.followed = FollowedCalls(self)

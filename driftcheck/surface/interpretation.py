@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import FunctionDeclaration, caught_names
-from driftcheck.surface.syntax import own_nodes
+from driftcheck.surface.syntax import nodes_of, own_nodes
 from driftcheck.surface.types import Absent, External
 from driftcheck.surface.value_scope import Closure, ValueScope
 from driftcheck.surface.values import Value, calculate, item_of, items_of, one_of, truth_of
@@ -201,7 +201,7 @@ class Interpreter:
     def _note_doubt(self, node: ast.stmt, frame: _Frame) -> None:
         """Notes that a statement within a `try` calls something of which nothing is known, so that it may raise."""
         if frame.attempts and any(
-            isinstance(inner, ast.Call) and _called_name(inner) not in _SAFE_CALLS for inner in ast.walk(node)
+            isinstance(inner, ast.Call) and _called_name(inner) not in _SAFE_CALLS for inner in nodes_of(node)
         ):
             frame.may_raise.add("")
 
@@ -231,7 +231,7 @@ class Interpreter:
     def _note_changes(self, node: ast.stmt, frame: _Frame) -> None:
         """Notes what the calls and stores of a statement do to lists and sets."""
         values = frame.scope.values
-        for inner in ast.walk(node):
+        for inner in nodes_of(node):
             if isinstance(inner, ast.Subscript) and isinstance(inner.ctx, ast.Store | ast.Del):
                 if isinstance(inner.value, ast.Name) and inner.value.id in frame.mutable:
                     values[inner.value.id] = None

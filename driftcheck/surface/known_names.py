@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from driftcheck.surface.declarations import Attempt, Binding, Condition, ModuleDeclaration
 from driftcheck.surface.interpretation import is_mutable
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from driftcheck.surface.syntax import nodes_of
 from driftcheck.surface.types import Absent, Class, External, Module
 from driftcheck.surface.values import MISFITS, Value, item_of, one_of
 
@@ -223,7 +224,7 @@ class KnownNames:
 
     def raised_by(self, node: ast.AST, scope: Scope) -> tuple[str, ...]:
         """The exceptions that a simple statement surely raises: it reads what the target does not have."""
-        for inner in ast.walk(node):
+        for inner in nodes_of(node):
             if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Load):
                 owner = self.program.inference.infer(inner.value, scope)
                 if isinstance(owner, Module | Class) and self.facts.has_attribute(owner, inner.attr) is False:

@@ -5,13 +5,11 @@ from __future__ import annotations
 import ast
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from driftcheck.model import Parameter, ParameterKind
 from driftcheck.surface.types import (
-    NONE,
     Absent,
     Class,
     External,
@@ -20,12 +18,10 @@ from driftcheck.surface.types import (
     Module,
     Tuple,
     Type,
-    members_of,
 )
 from driftcheck.surface.values import (
     Described,
     Distribution,
-    Named,
     Names,
     Providers,
     Value,
@@ -42,7 +38,6 @@ from driftcheck.surface.values import (
 if TYPE_CHECKING:
     from driftcheck.surface.facts import Facts
     from driftcheck.surface.scopes import Scope
-    from driftcheck.surface.signatures import Signatures
 
 _VERSION_MAKERS = re.compile(
     r"(^|\.)packaging\.version\.(parse|Version|LegacyVersion)$"
@@ -55,17 +50,6 @@ _PLAIN_CLASSES: dict[str, type] = {
     f"builtins.{class_.__name__}": class_
     for class_ in (str, int, float, bool, bytes, tuple, list, set, frozenset, dict)
 }
-_KINDS = {
-    ParameterKind.POSITIONAL_ONLY: inspect.Parameter.POSITIONAL_ONLY,
-    ParameterKind.POSITIONAL_OR_KEYWORD: inspect.Parameter.POSITIONAL_OR_KEYWORD,
-    ParameterKind.VAR_POSITIONAL: inspect.Parameter.VAR_POSITIONAL,
-    ParameterKind.KEYWORD_ONLY: inspect.Parameter.KEYWORD_ONLY,
-    ParameterKind.VAR_KEYWORD: inspect.Parameter.VAR_KEYWORD,
-}
-
-
-class _NotALiteral:
-    """Stands for a default that is there and not known."""
 
 
 class OutsideCalls:
@@ -74,7 +58,7 @@ class OutsideCalls:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.program = facts.program
-        self._signatures: Signatures | None = None
+        self.shapes = facts.shapes
         self._answers: dict[str, Callable[[ast.Call, Scope], Value | None]] = {
             "importlib.metadata.version": self._metadata_version,
             "importlib_metadata.version": self._metadata_version,
@@ -274,11 +258,11 @@ class OutsideCalls:
     # Signatures and fields
 
     def _signature(self, node: ast.Call, scope: Scope) -> Value | None:
-        names = self._described(self._type(node, scope), self.parameters)
+        names = self.shapes.described(self._type(node, scope), self.shapes.parameters)
         return None if names is None else Value(Described({"parameters": names}), is_fact=True)
 
     def _argument_specification(self, node: ast.Call, scope: Scope) -> Value | None:
-        names = self._described(self._type(node, scope), self.parameters)
+        names = self.shapes.described(self._type(node, scope), self.shapes.parameters)
         if names is None or not names.is_exact:
             return None
         kinds = {entry.name: entry.kind for entry in names.entries if isinstance(entry, inspect.Parameter)}
@@ -291,70 +275,8 @@ class OutsideCalls:
         }
         return Value(Described(specification), is_fact=True)
 
-    def _described(self, type_: Type, read: Callable[[Type], Names | None]) -> Names | None:
-        """What is read of a type; of one of several, what all of them have and what some have."""
-        found: list[Names] = []
-        for member in members_of(type_):
-            if member == NONE:
-                continue
-            if not self.facts.is_of_target(member):
-                return None
-            names = read(member)
-            if names is None:
-                return None
-            found.append(names)
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            return None
-        sure = tuple(name for name in found[0].sure if all(name in names.sure for names in found))
-        every = {name for names in found for name in (*names.sure, *names.possible)}
-        return Names(sure, frozenset(every) - set(sure), any(names.is_open for names in found))
-
-    @property
-    def signatures(self) -> Signatures:
-        """The signatures of the program, read when somebody first asks for one."""
-        if self._signatures is None:
-            from driftcheck.surface.signatures import Signatures
-
-            self._signatures = Signatures(self.program)
-        return self._signatures
-
-    def parameters(self, type_: Type) -> Names | None:
-        """The parameters that `inspect.signature` shows of a function, method or class."""
-        if not isinstance(type_, Function | Class):
-            return None
-        callee = self.signatures.callee(type_)
-        signature = getattr(callee, "stated", None) or getattr(callee, "signature", None)
-        if signature is None:
-            return None
-        entries = tuple(_parameter(parameter) for parameter in signature.parameters)
-        return Names(tuple(entry.name for entry in entries), entries=entries)
-
-    def fields(self, type_: Type) -> Names | None:
-        """The fields of a dataclass, struct, model or named tuple."""
-        class_ = type_.class_ if isinstance(type_, Instance) else type_
-        if not isinstance(class_, Class):
-            return None
-        constructors = self.signatures.constructors
-        fields = constructors.fields
-        for base in self.program.classes.linearize(class_.declaration):
-            if isinstance(base, Class):
-                transformation = constructors.decorators.dataclass_transformation(base.declaration)
-                if transformation is not None:
-                    return _named(fields.of_dataclass(base.declaration, transformation))
-        for path in self.program.classes.external_bases(class_.declaration):
-            name = path.rpartition(".")[2]
-            if name == "Struct":
-                return _named(fields.of_struct(class_.declaration))
-            if name in ("BaseModel", "RootModel", "BaseSettings"):
-                return _named(fields.of_model(class_.declaration))
-            if name == "NamedTuple":
-                return _named(fields.of_named_tuple(class_.declaration))
-        return None
-
     def _fields(self, node: ast.Call, scope: Scope) -> Value | None:
-        names = self._described(self._type(node, scope), self.fields)
+        names = self.shapes.described(self._type(node, scope), self.shapes.fields)
         if names is None:
             return None
         if names.is_exact:
@@ -363,12 +285,12 @@ class OutsideCalls:
         return None
 
     def _hints(self, node: ast.Call, scope: Scope) -> Value | None:
-        names = self._described(self._type(node, scope), self.fields)
+        names = self.shapes.described(self._type(node, scope), self.shapes.fields)
         return None if names is None else Value(names, is_fact=True)
 
     def _is_dataclass(self, node: ast.Call, scope: Scope) -> Value | None:
         found = self._type(node, scope)
-        return Value(value=True, is_fact=True) if self._described(found, self.fields) is not None else None
+        return Value(value=True, is_fact=True) if self.shapes.described(found, self.shapes.fields) is not None else None
 
     def _is_coroutine(self, node: ast.Call, scope: Scope) -> Value | None:
         found = self._type(node, scope)
@@ -506,21 +428,3 @@ def _is_of(value: Any, class_: Type) -> bool | None:
             None if class_.path in ("builtins.tuple", "builtins.list", "builtins.set", "builtins.frozenset") else False
         )
     return isinstance(value, _PLAIN_CLASSES[class_.path])
-
-
-def _parameter(parameter: Parameter) -> inspect.Parameter:
-    default: Any = inspect.Parameter.empty
-    if parameter.default is not None:
-        try:
-            default = ast.literal_eval(parameter.default)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            default = _NotALiteral()
-    kind = _KINDS[parameter.kind]
-    if kind in (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD):
-        default = inspect.Parameter.empty
-    return inspect.Parameter(parameter.name, kind, default=default)
-
-
-def _named(names: Iterable[str]) -> Names:
-    ordered = tuple(names)
-    return Names(ordered, entries=tuple(Named(name) for name in ordered))

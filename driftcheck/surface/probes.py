@@ -104,7 +104,7 @@ class Probes:
             return False
         if isinstance(binding.value, ast.Call) and kind:
             called = binding.value.func
-            name = called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
+            name = getattr(called, "id", getattr(called, "attr", ""))
             if name != "field":
                 return None
             return any(keyword.arg == "default" for keyword in binding.value.keywords)
@@ -207,7 +207,7 @@ class Probes:
                 return Value(Names(is_open=True, ask=lambda asked: self.has_attribute(owner, asked)), is_fact=True)
             return None
         if name in FIELD_TABLES:
-            fields = self.facts.outside.fields(owner)
+            fields = self.facts.shapes.fields(owner)
             return None if fields is None else Value(fields, is_fact=True)
         class_ = owner.class_ if isinstance(owner, Instance) else owner
         if not isinstance(class_, Class):
