@@ -152,10 +152,17 @@ class Collector(Expressions):
             if self._scope.function is not None:
                 self._scope.assign(name, result if alias.asname else self.program.module_type(name))
             self._emit(ImportUsage(*self._common(alias), alias.name, None, result, node, node))
+            self._note_import(alias.name)
+
+    def _note_import(self, module: str) -> None:
+        if self.reachability is not None:
+            self.reachability.imported(module, self.module, self._scope.function)
 
     def _import_from(self, node: ast.ImportFrom) -> None:
         base = self.program.import_base(self.module, node)
+        self._note_import(base)
         for alias in node.names:
+            self._note_import(f"{base}.{alias.name}")
             if alias.name == "*":
                 self._emit(
                     ImportUsage(

@@ -20,7 +20,7 @@ def with_importers(chosen: set[str], sources: Mapping[str, bytes], index: Module
     """
     importers: dict[str, set[str]] = {}
     for name, data in sources.items():
-        for imported in _imported(name, data, index):
+        for imported in imported_modules(name, data, index):
             importers.setdefault(imported, set()).add(name)
     found = set(chosen)
     pending = sorted(chosen)
@@ -32,7 +32,8 @@ def with_importers(chosen: set[str], sources: Mapping[str, bytes], index: Module
     return found
 
 
-def _imported(name: str, data: bytes, index: ModuleIndex) -> Iterator[str]:
+def imported_modules(name: str, data: bytes, index: ModuleIndex) -> Iterator[str]:
+    """The modules of a client that the text of one of them says it imports."""
     if b"import" not in data:
         return
     is_package = index.sources[name].endswith("__init__.py")

@@ -6,12 +6,14 @@ The collector tells what it meets in code that runs; whatever else mentions a fu
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Sequence
 
 from driftcheck.surface.declarations import Binding, ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.syntax import nodes_around
 from driftcheck.surface.types import Class, Unknown
+from driftcheck.usage.importers import imported_modules
 
 Declaration = FunctionDeclaration | ClassDeclaration
 # Decorators that hand a function to nobody.
@@ -36,6 +38,8 @@ class Reachability:
         }
         self._functions: dict[tuple[str, str], list[FunctionDeclaration]] = {}
         self._answers: dict[Declaration, bool] = {}
+        self._imports: dict[str, set[tuple[str, FunctionDeclaration | None]]] = {module.name: set() for module in modules}
+        self._dead_modules: set[str] | None = None
         for module in modules:
             if module.is_package:
                 self._note_exports(module)
@@ -47,6 +51,14 @@ class Reachability:
         found = self._mentions.get(name)
         if found is not None:
             found.add(function)
+
+    def imported(self, name: str, importer: ModuleDeclaration, function: FunctionDeclaration | None) -> None:
+        """Notes that code that runs imports a module, and with it the packages around it."""
+        while name:
+            found = self._imports.get(name)
+            if found is not None and name != importer.name:
+                found.add((importer.name, function))
+            name = name.rpartition(".")[0]
 
     def entered(self, path: str, scope: str, function: FunctionDeclaration) -> None:
         """Notes which function stands at a dotted path in a file."""
@@ -63,9 +75,49 @@ class Reachability:
     # Answers
 
     def is_reachable(self, path: str, scope: str) -> bool:
-        """False where the function at a dotted path in a file surely never runs."""
+        """False where the function at a dotted path in a file, or the file itself, surely never runs."""
+        if self._dead_modules is None:
+            self._dead_modules = self._find_dead_modules()
+        if path in self._dead_modules:
+            return False
         functions = self._functions.get((path, scope), ())
         return not functions or any(self._reaches(function) for function in functions)
+
+    def _find_dead_modules(self) -> set[str]:
+        """The paths of the modules that only code that does not run imports.
+
+        Who imports a module is known as far as the client's own modules go; one that none of them imports is for others.
+        """
+        index = self.program.client_index
+        if index is None:
+            return set()
+        known = {module.name for module in self.modules}
+        importers: dict[str, int] = {}
+        for module in self.modules:
+            for name in set(imported_modules(module.name, module.text.encode(), index)) & known - {module.name}:
+                importers[name] = importers.get(name, 0) + 1
+        running: set[str] = {
+            module.name
+            for module in self.modules
+            if not importers.get(module.name) or module.is_package or re.search(r"[\"']__main__[\"']", module.text)
+        }
+        running |= {name for name in known - running if self._is_named_in_a_string(name)}
+        count = -1
+        while count != len(running):
+            count = len(running)
+            running |= {
+                name
+                for name in known - running
+                if any(
+                    importer in running and (function is None or self._reaches(function))
+                    for importer, function in self._imports[name]
+                )
+            }
+        return {module.path for module in self.modules if module.name not in running}
+
+    def _is_named_in_a_string(self, name: str) -> bool:
+        """True where some module has the dotted name of another in quotes, which may be how it is imported."""
+        return any(f'"{name}' in module.text or f"'{name}" in module.text for module in self.modules)
 
     def _reaches(self, declaration: Declaration) -> bool:
         if declaration not in self._answers:
