@@ -38,7 +38,7 @@ class Reachability:
         }
         self._functions: dict[tuple[str, str], list[FunctionDeclaration]] = {}
         self._answers: dict[Declaration, bool] = {}
-        self._imports: dict[str, set[tuple[str, FunctionDeclaration | None]]] = {module.name: set() for module in modules}
+        self._imports: dict[str, set[tuple[str, FunctionDeclaration | None]]] = {m.name: set() for m in modules}
         self._dead_modules: set[str] | None = None
         for module in modules:
             if module.is_package:
@@ -86,7 +86,7 @@ class Reachability:
     def _find_dead_modules(self) -> set[str]:
         """The paths of the modules that only code that does not run imports.
 
-        Who imports a module is known as far as the client's own modules go; one that none of them imports is for others.
+        Who imports a module is known as far as the client's own modules go; what none of them imports is for others.
         """
         index = self.program.client_index
         if index is None:
