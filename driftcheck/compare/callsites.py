@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import bisect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,6 +12,7 @@ from driftcheck.model import Arguments
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.scopes import Scope
+from driftcheck.surface.syntax import children
 from driftcheck.surface.types import Type
 from driftcheck.usage.arguments import arguments_of
 
@@ -64,9 +64,6 @@ class CallSites:
     def __init__(self, program: Program, is_left_out: Callable[[FunctionDeclaration], bool]) -> None:
         self.program = program
         self.is_left_out = is_left_out
-        self._text: bytes | None = None
-        self._starts: list[int] = []
-        self._paths: list[str] = []
         self._methods: dict[str, tuple[CallSite, ...]] = {}
         self._names: dict[tuple[str, str], tuple[CallSite, ...]] = {}
         self._definers: dict[str, tuple[ClassDeclaration, ...] | None] = {}
@@ -80,7 +77,8 @@ class CallSites:
         """The calls `something.name(...)` in functions of the target, those of modules near to `near` first."""
         found = self._methods.get(name)
         if found is None:
-            places = self._places(re.compile(rb"\.%s\s*\(" % re.escape(name.encode())), b"." + name.encode())
+            needle = b"." + name.encode()
+            places = self.files_with(re.compile(rb"%s\s*\(" % re.escape(needle)), (needle,))
             if sum(map(len, places.values())) > _SITES_READ:
                 places = _nearest(places, near)
             found = self._methods[name] = tuple(self._read(places, name, is_attribute=True))
@@ -119,13 +117,20 @@ class CallSites:
             self._definers[name] = self._find_definers(name)
         return self._definers[name]
 
-    def mentions(self, pattern: re.Pattern[bytes]) -> bool:
-        """True where some source of the target holds the pattern."""
-        return pattern.search(self._all_text()) is not None
+    def mentions(self, pattern: re.Pattern[bytes], word: bytes) -> bool:
+        """True where some source of the target holds the pattern, of which the word is a part."""
+        return any(word in data and pattern.search(data) for _, data in self.program.target_sources())
 
-    def files_with(self, pattern: re.Pattern[bytes]) -> dict[str, list[int]]:
-        """The lines of every file on which a pattern begins."""
-        return self._places(pattern, b"")
+    def files_with(self, pattern: re.Pattern[bytes], words: Collection[bytes]) -> dict[str, list[int]]:
+        """The lines of every file on which a pattern begins; one of the words is part of whatever it matches."""
+        places: dict[str, list[int]] = {}
+        for path, data in self.program.target_sources():
+            # Looking for words first costs a tenth.
+            if any(word in data for word in words):
+                lines = [data.count(b"\n", 0, match.start()) + 1 for match in pattern.finditer(data)]
+                if lines:
+                    places[path] = lines
+        return places
 
     def modules_with(self, texts: Sequence[str]) -> list[ModuleDeclaration]:
         """The modules whose source holds all of these texts."""
@@ -156,31 +161,6 @@ class CallSites:
         if found is None:
             found = self._calls[function] = tuple(self._read_calls(function))
         yield from found
-
-    # Text
-
-    def _all_text(self) -> bytes:
-        if self._text is None:
-            parts: list[bytes] = []
-            at = 0
-            for path, data in self.program.target_sources():
-                self._starts.append(at)
-                self._paths.append(path)
-                parts.append(data)
-                at += len(data) + 1
-            self._text = b"\0".join(parts)
-        return self._text
-
-    def _places(self, pattern: re.Pattern[bytes], needle: bytes) -> dict[str, list[int]]:
-        text = self._all_text()
-        places: dict[str, list[int]] = {}
-        if needle and needle not in text:
-            return places
-        for match in pattern.finditer(text):
-            index = bisect.bisect_right(self._starts, match.start()) - 1
-            line = text.count(b"\n", self._starts[index], match.start()) + 1
-            places.setdefault(self._paths[index], []).append(line)
-        return places
 
     # Reading
 
@@ -238,7 +218,7 @@ class CallSites:
 
     def _find_definers(self, name: str) -> tuple[ClassDeclaration, ...] | None:
         pattern = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+%s\b" % re.escape(name.encode()), re.MULTILINE)
-        places = self._places(pattern, b"def " + name.encode())
+        places = self.files_with(pattern, (name.encode(),))
         if sum(map(len, places.values())) > _DEFINITIONS_READ:
             return None
         found: list[ClassDeclaration] = []
@@ -309,7 +289,7 @@ def _calls_with_parents(body: list[ast.stmt]) -> Iterator[tuple[ast.Call, _Paren
             rest: list[ast.AST] = [*node.handlers, *node.orelse, *node.finalbody]
             pending += [(child, node, parent, guarded) for child in reversed(rest)]
             continue
-        pending += [(child, node, parent, guarded) for child in reversed(list(ast.iter_child_nodes(node)))]
+        pending += [(child, node, parent, guarded) for child in reversed(children(node))]
 
 
 def _catches_type_error(handler: ast.ExceptHandler) -> bool:

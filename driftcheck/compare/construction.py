@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from driftcheck.compare.acceptance import takes_all, without_variadics
-from driftcheck.compare.bind import bind
+from driftcheck.compare.acceptance import takes_all
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.members import Override
-from driftcheck.compare.overrides import Complaint, Overrides, Refused
+from driftcheck.compare.overrides import Overrides
+from driftcheck.compare.refusals import Complaint, Refused, new_ones, refused_of, worst_of
 from driftcheck.compare.release import Release
-from driftcheck.model import Certainty, Kind, Severity, Signature
+from driftcheck.model import Certainty, Kind, Severity
 from driftcheck.surface.declarations import ClassDeclaration
 from driftcheck.surface.signatures import Callee
 from driftcheck.surface.types import Class, members_of
@@ -25,25 +25,24 @@ class Constructions:
     def __init__(self, overrides: Overrides) -> None:
         self.overrides = overrides
         self._sites: dict[tuple[int, ClassDeclaration], tuple[CallSite, ...]] = {}
+        self._declared: dict[tuple[int, str], list[tuple[bytes, bytes]]] = {}
 
     def complaint(self, override: Override) -> Complaint | None:
         """What is wrong with a constructor, None where no call of the target's shows that anything is."""
         baseline = self.overrides.baseline
         refused = self._refused(self.overrides.target, override.class_)
+        if refused and baseline is not None:
+            refused = new_ones(refused, self._refused(baseline, override.class_))
         if not refused or baseline is None:
             return None
-        known = {shape for each in self._refused(baseline, override.class_) for shape in each.shapes}
-        new = [each for each in refused if not each.shapes & known]
-        if not new:
-            return None
-        worst = min(new, key=lambda each: (each.needs_variadic, each.site.path, each.site.line))
-        said = "; ".join(problem.message for problem in worst.problems)
+        assert override.base is not None
+        worst = worst_of(refused, override.base.owner.module.path)
         is_sure = not worst.needs_variadic
         return Complaint(
             Kind.INVALID_OVERRIDE,
             Severity.ERROR if is_sure else Severity.WARNING,
             Certainty.LIKELY if is_sure else Certainty.POSSIBLE,
-            f"{override.own.owner.name}() does not take what {worst.site.path} passes: {said}",
+            f"{override.own.owner.name}() does not take what {worst.site.path} passes: {worst.said}",
             worst.problems[0].parameter,
             worst.problems[0].raises,
             worst.site,
@@ -58,11 +57,9 @@ class Constructions:
             callee = self._constructor(release, base)
             if callee is None or takes_all(own.signature, callee.signature):
                 continue
-            plain: Signature = without_variadics(callee.signature)
-            for site in self._made(release, base):
-                problems = bind(own.signature, site.arguments, callee=f"{class_.name}.__init__", has_receiver=True)
-                if problems and not bind(callee.signature, site.arguments):
-                    found.append(Refused(site, problems, True, bool(bind(plain, site.arguments))))
+            sites = [(site, True) for site in self._made(release, base)]
+            name = f"{class_.name}.__init__"
+            found += refused_of(own.signature, callee.signature, sites, name=name, has_receiver=True)
         return found
 
     def _constructor(self, release: Release, class_: ClassDeclaration) -> Callee | None:
@@ -85,17 +82,12 @@ class Constructions:
     def _find(self, release: Release, base: ClassDeclaration) -> Iterator[CallSite]:
         word = re.escape(base.name.encode())
         declared = re.compile(rb"\b[tT]ype\[\s*[\"']?(?:\w+\.)*%s\b" % word)
-        if not release.sites.mentions(declared):
-            return
         holders: set[bytes] = set()
-        for path in release.sites.files_with(declared):
-            data = release.program.target.read(path)
-            for match in _DECLARING.finditer(data):
-                if declared.search(match.group(0)):
-                    holders.add(match.group(1) or match.group(2))
+        for path in release.sites.files_with(declared, (base.name.encode(),)):
+            holders.update(name for name, type_ in self._declaring(release, path) if declared.search(type_))
         if not holders:
             return
-        for path in sorted(release.sites.files_with(_words(holders)))[:_FILES_READ]:
+        for path in sorted(release.sites.files_with(_words(holders), holders))[:_FILES_READ]:
             data = release.program.target.read(path)
             names = holders | _assigned(data, holders)
             lines = [data.count(b"\n", 0, match.start()) + 1 for match in _words(names).finditer(data)]
@@ -107,6 +99,16 @@ class Constructions:
                         yield site
 
 
+    def _declaring(self, release: Release, path: str) -> list[tuple[bytes, bytes]]:
+        """What a file declares to hold or give a class, each name with the text around its type."""
+        key = (id(release), path)
+        found = self._declared.get(key)
+        if found is None:
+            matches = _DECLARING.finditer(release.program.target.read(path))
+            found = self._declared[key] = [(match.group(1) or match.group(2), match.group(0)) for match in matches]
+        return found
+
+
 def _words(names: set[bytes]) -> re.Pattern[bytes]:
     return re.compile(rb"\b(?:%s)\b" % b"|".join(sorted(re.escape(name) for name in names)))
 
@@ -115,7 +117,8 @@ def _assigned(data: bytes, names: set[bytes]) -> set[bytes]:
     """The names that get a value in whose expression one of these names stands."""
     anyone = b"|".join(sorted(map(re.escape, names)))
     pattern = re.compile(rb"\b(\w+)[ \t]*(?::[^=\n]{0,80})?=(?!=)[^\n]{0,120}?\b(?:%s)\b" % anyone)
-    return {match.group(1) for match in pattern.finditer(data)}
+    lines = [line for line in data.split(b"\n") if any(name in line for name in names)]
+    return {match.group(1) for line in lines for match in pattern.finditer(line)}
 
 
 # `name: type[X]` with whatever stands around the type, and `def name(...) -> type[X]`.

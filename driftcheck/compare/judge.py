@@ -130,7 +130,7 @@ class Judge:
 
     def concerns(self, type_: Type) -> bool:
         """True where a value comes from the target, or from a class of the client's that derives from one of it."""
-        return any([self._concerns(member) for member in members_of(type_)])
+        return any(map(self._concerns, members_of(type_)))
 
     def _concerns(self, type_: Type) -> bool:
         if isinstance(type_, (Unknown, External)):
