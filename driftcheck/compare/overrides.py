@@ -5,49 +5,19 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
-from driftcheck.compare.acceptance import gained_parameters, takes_all, without_variadics
+from driftcheck.compare.acceptance import gained_parameters, takes_all
 from driftcheck.compare.annotations import admits_none
-from driftcheck.compare.bind import BindingProblem, assignment, bind
+from driftcheck.compare.bind import assignment
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.reach import Reach
+from driftcheck.compare.refusals import Complaint, Refused, new_ones, refused_of, worst_of
 from driftcheck.compare.release import Release
 from driftcheck.model import Certainty, Kind, Severity, Signature
 from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.inference import is_generator
 from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Function, Tuple
-
-
-@dataclass(frozen=True, slots=True)
-class Complaint:
-    """What is wrong with an override, before it becomes a finding.
-
-    `site` is the call in the target that shows it, None where only the signatures do.
-    """
-
-    kind: Kind
-    severity: Severity
-    certainty: Certainty
-    message: str
-    parameter: str | None = None
-    raises: str | None = None
-    site: CallSite | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """A call of the target's that an override does not take."""
-
-    site: CallSite
-    problems: tuple[BindingProblem, ...]
-    is_typed: bool
-    needs_variadic: bool
-
-    @property
-    def shapes(self) -> frozenset[tuple[Kind, str | None]]:
-        """What identifies the problems, whichever call shows them."""
-        return frozenset((problem.kind, problem.parameter) for problem in self.problems)
 
 
 @dataclass(eq=False, slots=True)
@@ -100,25 +70,19 @@ class Overrides:
         own, base = override.own, override.base
         assert base is not None
         refused = self.refused(override)
+        if refused and before is not None:
+            refused = new_ones(refused, self.refused(before, is_baseline=True))
         if not refused:
             return None
-        known: set[tuple[Kind, str | None]] = set()
-        if before is not None and self.baseline is not None:
-            for each in self.refused(before, is_baseline=True):
-                known |= each.shapes
-        new = [each for each in refused if not each.shapes & known]
-        if not new:
-            return None
-        # A call whose receiver has a type proves more than one whose name merely agrees.
-        worst = min(new, key=lambda each: (not each.is_typed, each.needs_variadic, each.site.path, each.site.line))
-        said = "; ".join(problem.message for problem in worst.problems)
+        worst = worst_of(refused, base.owner.module.path)
         is_sure = before is not None and not worst.needs_variadic
+        # A call whose receiver has a type proves more than one whose name merely agrees.
         certainty = Certainty.CERTAIN if worst.is_typed else Certainty.LIKELY
         return Complaint(
             Kind.INVALID_OVERRIDE,
             Severity.ERROR if is_sure else Severity.WARNING,
             certainty if is_sure else Certainty.POSSIBLE,
-            f"{own.shown}() does not take what {worst.site.path} passes: {said}",
+            f"{own.shown}() does not take what {worst.site.path} passes: {worst.said}",
             worst.problems[0].parameter,
             worst.problems[0].raises,
             worst.site,
@@ -133,18 +97,13 @@ class Overrides:
             return []
         reach = self.reach_before if is_baseline else self.reach
         assert reach is not None
-        plain = without_variadics(base.signature)
-        found: list[Refused] = []
-        for site, is_typed in reach.sites(override):
-            if site.catches_type_error:
-                continue
-            name = f"{own.owner.name}.{own.name}"
-            has_receiver = own.form != "static method"
-            problems = bind(own.signature, site.arguments, callee=name, has_receiver=has_receiver)
-            if problems and not bind(base.signature, site.arguments):
-                needs_variadic = bool(bind(plain, site.arguments))
-                found.append(Refused(site, problems, is_typed, needs_variadic))
-        return found
+        return refused_of(
+            own.signature,
+            base.signature,
+            list(reach.sites(override)),
+            name=own.shown,
+            has_receiver=own.form != "static method",
+        )
 
     # Parameters that the base gained
 
@@ -294,13 +253,12 @@ class Overrides:
         refused = self.refused(override)
         typed = [each for each in refused if each.is_typed and not each.needs_variadic]
         if typed:
-            first = min(typed, key=lambda each: (each.site.path, each.site.line))
-            said = "; ".join(problem.message for problem in first.problems)
+            first = worst_of(typed, base.owner.module.path)
             return Complaint(
                 Kind.NAME_COLLISION,
                 Severity.ERROR,
                 Certainty.LIKELY,
-                f"{message}: it does not take what {first.site.path} passes: {said}",
+                f"{message}: it does not take what {first.site.path} passes: {first.said}",
                 first.problems[0].parameter,
                 first.problems[0].raises,
                 first.site,

@@ -4,43 +4,22 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
-from driftcheck.compare.acceptance import gained_parameters, takes_all, without_variadics
-from driftcheck.compare.bind import bind
+from driftcheck.compare.acceptance import gained_parameters, takes_all
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.counterparts import near_name
 from driftcheck.compare.members import Definition
-from driftcheck.compare.overrides import Overrides, Refused
+from driftcheck.compare.overrides import Overrides
+from driftcheck.compare.refusals import Complaint, Refused, new_ones, refused_of, worst_of
 from driftcheck.compare.release import Release, name_place
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.subclasses import Answers
+from driftcheck.compare.swaps import Place, Swaps
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity, Signature
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.signatures import parameters_of
-from driftcheck.surface.types import Absent, Class, Function, Instance, Lambda, Module, Type, Unknown
+from driftcheck.surface.types import Absent, Class, Function, Instance, Lambda, Module, Unknown
 from driftcheck.usage.usages import PatchUsage
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """What a release has where a patch goes: `definition` for members of classes, `declaration` for modules' names."""
-
-    owner: Module | ClassDeclaration
-    type: Type
-    definition: Definition | None = None
-    declaration: FunctionDeclaration | ClassDeclaration | None = None
-    signature: Signature | None = None
-
-    @property
-    def symbol(self) -> str:
-        """The dotted path of the owner."""
-        return self.owner.name if isinstance(self.owner, Module) else self.owner.symbol
-
-    @property
-    def shown(self) -> str:
-        """What a message calls the owner."""
-        return self.owner.name
 
 
 class Patches:
@@ -49,6 +28,7 @@ class Patches:
     def __init__(self, overrides: Overrides, relocation: Relocation, overridden: Collection[tuple[str, str]]) -> None:
         self.overrides = overrides
         self.overridden = overridden
+        self.swaps = Swaps(overrides)
         self.target = overrides.target
         self.baseline = overrides.baseline
         self.relocation = relocation
@@ -89,14 +69,15 @@ class Patches:
         if old is not None and (moved := self._moved(usage, now, old)) is not None:
             return moved
         if isinstance(now.declaration, ClassDeclaration):
-            return self._swapped(usage, now, old) if old is not None else None
+            answer = self.swaps.judge(usage.type, now, old) if old is not None else None
+            return self._finding(usage, now, old, answer) if isinstance(answer, Complaint) else answer
         own = self._signature(usage, now)
         if own is None or now.signature is None:
             return self._unjudged(usage, now)
         refused = self._refused(usage, now, old, own)
         return refused or (self._gained(usage, now, old, own) if old is not None else None)
 
-    def _unjudged(self, usage: PatchUsage, now: _Place) -> str | None:
+    def _unjudged(self, usage: PatchUsage, now: Place) -> str | None:
         """Why a patch can't be judged any further: None where its being there is all that there is to ask."""
         if now.signature is None or usage.value is None:
             return None
@@ -104,7 +85,7 @@ class Patches:
 
     # What is there
 
-    def _place(self, release: Release | None, usage: PatchUsage) -> _Place | None:
+    def _place(self, release: Release | None, usage: PatchUsage) -> Place | None:
         if release is None:
             return None
         owner = usage.owner.class_ if isinstance(usage.owner, Instance) else usage.owner
@@ -114,7 +95,7 @@ class Patches:
             signature: Signature | None = None
             if isinstance(type_, Function) and not type_.transformed:
                 signature = release.signatures.signature(type_.declaration, skips_first=False)
-            return _Place(owner, type_, None, declaration, signature)
+            return Place(owner, type_, None, declaration, signature)
         if not isinstance(owner, Class):
             return None
         members = self.overrides.members if release is self.target else self.overrides.members_before
@@ -123,11 +104,11 @@ class Patches:
         if isinstance(found, Definition):
             type_ = release.program.classes.attribute(Instance(Class(owner.declaration)), usage.name)
             type_ = Unknown("member") if isinstance(type_, Absent) else type_
-            return _Place(owner.declaration, type_, found, found.function, found.signature)
+            return Place(owner.declaration, type_, found, found.function, found.signature)
         type_ = release.program.classes.attribute(Instance(Class(owner.declaration)), usage.name)
-        return _Place(owner.declaration, Unknown(found) if isinstance(found, str) else type_)
+        return Place(owner.declaration, Unknown(found) if isinstance(found, str) else type_)
 
-    def _signature(self, usage: PatchUsage, now: _Place) -> Signature | None:
+    def _signature(self, usage: PatchUsage, now: Place) -> Signature | None:
         """What the replacement takes where it stands, without a receiver."""
         type_ = usage.type
         is_member = not isinstance(now.owner, Module)
@@ -148,7 +129,7 @@ class Patches:
 
     # Gone
 
-    def _gone(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding:
+    def _gone(self, usage: PatchUsage, now: Place, old: Place) -> Finding:
         sort = "name" if isinstance(now.owner, Module) else "attribute"
         message = f"{now.shown} has no {sort} {usage.name} any more"
         raises: str | None = None
@@ -181,7 +162,7 @@ class Patches:
         before = set(old.members) if isinstance(old, ClassDeclaration) else set()
         return near_name(name, [candidate for candidate in now.members if candidate not in before])
 
-    def _moved(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | None:
+    def _moved(self, usage: PatchUsage, now: Place, old: Place) -> Finding | None:
         """A function or class that its module only hands on now: whoever uses it where it went is not reached."""
         if not isinstance(now.owner, Module) or now.declaration is None or old.declaration is None:
             return None
@@ -217,32 +198,28 @@ class Patches:
 
     # Calls that the replacement refuses
 
-    def _refused(self, usage: PatchUsage, now: _Place, old: _Place | None, own: Signature) -> Finding | None:
+    def _refused(self, usage: PatchUsage, now: Place, old: Place | None, own: Signature) -> Finding | None:
         refused = self._refusals(self.target, now, own, usage)
         if not refused:
             return None
         drift: bool | None = None
         if old is not None and self.baseline is not None:
-            known = {shape for each in self._refusals(self.baseline, old, own, usage) for shape in each.shapes}
-            new = [each for each in refused if not each.shapes & known]
+            new = new_ones(refused, self._refusals(self.baseline, old, own, usage))
             drift, refused = bool(new), new or refused
-        worst = min(refused, key=lambda each: (not each.is_typed, each.needs_variadic, each.site.path, each.site.line))
-        said = "; ".join(problem.message for problem in worst.problems)
+        worst = worst_of(refused, now.path)
         # What never fitted and does no harm is called by something that the client has its own version of.
         is_sure = not worst.needs_variadic and bool(drift or not self._is_overridden(worst.site))
         certainty = Certainty.CERTAIN if worst.is_typed and drift else Certainty.LIKELY
-        return self._finding(
-            usage,
-            now,
-            old,
+        complaint = Complaint(
+            Kind.INVALID_PATCH,
             Severity.ERROR if is_sure else Severity.WARNING,
             certainty if is_sure else Certainty.POSSIBLE,
-            f"{self._replacement(usage)} does not take what {worst.site.path} passes: {said}",
+            f"{self._replacement(usage)} does not take what {worst.site.path} passes: {worst.said}",
             worst.problems[0].parameter,
             worst.problems[0].raises,
             worst.site,
-            drift=drift,
         )
+        return self._finding(usage, now, old, complaint, drift=drift)
 
     def _is_overridden(self, site: CallSite) -> bool:
         function: FunctionDeclaration | None = site.function
@@ -254,23 +231,15 @@ class Patches:
             and (function.owner.symbol, function.name) in self.overridden
         )
 
-    def _refusals(self, release: Release, place: _Place, own: Signature, usage: PatchUsage) -> list[Refused]:
-        base = place.signature
-        if base is None or takes_all(own, base):
+    def _refusals(self, release: Release, place: Place, own: Signature, usage: PatchUsage) -> list[Refused]:
+        if place.signature is None or takes_all(own, place.signature):
             return []
-        plain = without_variadics(base)
-        name = self._called_name(usage)
+        sites = list(self._sites(release, place, usage.name))
+        name = usage.type.declaration.qualified_name if isinstance(usage.type, Function) else "<lambda>"
         has_receiver = not isinstance(place.owner, Module)
-        found: list[Refused] = []
-        for site, is_typed in self._sites(release, place, usage.name):
-            if site.catches_type_error:
-                continue
-            problems = bind(own, site.arguments, callee=name, has_receiver=has_receiver)
-            if problems and not bind(base, site.arguments):
-                found.append(Refused(site, problems, is_typed, bool(bind(plain, site.arguments))))
-        return found
+        return refused_of(own, place.signature, sites, name=name, has_receiver=has_receiver)
 
-    def _sites(self, release: Release, place: _Place, name: str) -> Iterator[tuple[CallSite, bool]]:
+    def _sites(self, release: Release, place: Place, name: str) -> Iterator[tuple[CallSite, bool]]:
         if isinstance(place.owner, Module):
             for site in release.sites.of_name(place.owner.name, name):
                 yield site, True
@@ -285,117 +254,25 @@ class Patches:
         assert reach is not None
         yield from reach.sites_of_member(place.owner, place.definition)
 
-    # Classes put in the place of classes
-
-    def _swapped(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | str | None:
-        if not isinstance(now.owner, Module) or not isinstance(usage.type, Class):
-            return None
-        assert isinstance(now.declaration, ClassDeclaration)
-        replacement = usage.type.declaration
-        if self.target.is_target(replacement):
-            return None
-        is_derived = self.target.program.classes.is_subclass(replacement, now.declaration)
-        if is_derived is None:
-            return "class with a base that can't be read"
-        return self._constructor(usage, now, old) or (None if is_derived else self._members(usage, now, old))
-
-    def _constructor(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | None:
-        """The calls of the class in the module that gets another one."""
-        assert self.baseline is not None and isinstance(usage.type, Class)
-        if not isinstance(old.declaration, ClassDeclaration):
-            return None
-        refused = self._construction(self.target, now, usage.type)
-        known = {shape for each in self._construction(self.baseline, old, usage.type) for shape in each.shapes}
-        new = [each for each in refused if not each.shapes & known]
-        if not new:
-            return None
-        worst = min(new, key=lambda each: (each.site.path, each.site.line))
-        said = "; ".join(problem.message for problem in worst.problems)
-        return self._finding(
-            usage,
-            now,
-            old,
-            Severity.ERROR,
-            Certainty.LIKELY,
-            f"{usage.type.declaration.name}() does not take what {worst.site.path} passes: {said}",
-            worst.problems[0].parameter,
-            worst.problems[0].raises,
-            worst.site,
-        )
-
-    def _construction(self, release: Release, place: _Place, replacement: Class) -> list[Refused]:
-        own, base = release.signatures.callee(replacement), release.signatures.callee(place.type)
-        if isinstance(own, Unknown) or isinstance(base, Unknown) or release.is_target(own.declaration):
-            return []
-        if not isinstance(place.owner, Module) or not isinstance(place.declaration, ClassDeclaration):
-            return []
-        found: list[Refused] = []
-        for site in release.sites.of_name(place.owner.name, place.declaration.name):
-            problems = bind(own.signature, site.arguments, callee=own.name, has_receiver=True)
-            if problems and not bind(base.signature, site.arguments):
-                found.append(Refused(site, problems, True, False))
-        return found
-
-    def _members(self, usage: PatchUsage, now: _Place, old: _Place) -> Finding | None:
-        """Methods that the target's class has gained and calls, and that the class in its place lacks."""
-        assert isinstance(usage.type, Class) and isinstance(now.declaration, ClassDeclaration)
-        if not isinstance(old.declaration, ClassDeclaration) or self.overrides.members_before is None:
-            return None
-        replacement = usage.type.declaration
-        reach = self.overrides.reach
-        missing: list[tuple[str, CallSite | None]] = []
-        for name in now.declaration.members:
-            definition = self.overrides.members.definition(now.declaration, name)
-            if definition is None or definition.function is None or name.startswith("__"):
-                continue
-            if self.overrides.members_before.first(old.declaration, name) is not None:
-                continue
-            if self.overrides.members.first(replacement, name) is not None:
-                continue
-            sites = [site for site, is_typed in reach.sites_of_member(now.declaration, definition) if is_typed]
-            outside = [site for site in sites if site.function.owner is not now.declaration]
-            missing.append((name, outside[0] if outside else None))
-        if not missing:
-            return None
-        missing.sort(key=lambda each: (each[1] is None, each[0]))
-        name, site = missing[0]
-        more = f", nor {', '.join(other for other, _ in missing[1:])}" if len(missing) > 1 else ""
-        called = f", which {site.path} calls" if site is not None else ""
-        return self._finding(
-            usage,
-            now,
-            old,
-            Severity.ERROR if site is not None else Severity.WARNING,
-            Certainty.LIKELY if site is not None else Certainty.POSSIBLE,
-            f"{replacement.name}, put in the place of {now.declaration.name}, has no {name}{called}{more}",
-            name,
-            f"AttributeError: '{replacement.name}' object has no attribute '{name}'" if site is not None else None,
-            site,
-        )
-
     # Parameters that were gained
 
-    def _gained(self, usage: PatchUsage, now: _Place, old: _Place, own: Signature) -> Finding | None:
+    def _gained(self, usage: PatchUsage, now: Place, old: Place, own: Signature) -> Finding | None:
         if now.signature is None or old.signature is None:
             return None
         new = gained_parameters(own, now.signature, old.signature)
         if not new:
             return None
         names = ", ".join(f"'{parameter.name}'" for parameter in new)
-        return self._finding(
-            usage,
-            now,
-            old,
+        complaint = Complaint(
+            Kind.INVALID_PATCH,
             Severity.WARNING,
             Certainty.LIKELY,
             f"{self._replacement(usage)} lacks {names}, new in {now.shown}.{usage.name}()",
             new[0].name,
         )
+        return self._finding(usage, now, old, complaint)
 
     # Findings
-
-    def _called_name(self, usage: PatchUsage) -> str:
-        return usage.type.declaration.qualified_name if isinstance(usage.type, Function) else "<lambda>"
 
     def _replacement(self, usage: PatchUsage) -> str:
         owner = usage.owner.class_ if isinstance(usage.owner, Instance) else usage.owner
@@ -404,32 +281,22 @@ class Patches:
         return f"{name}, put in the place of {shown}.{usage.name},"
 
     def _finding(
-        self,
-        usage: PatchUsage,
-        now: _Place,
-        old: _Place | None,
-        severity: Severity,
-        certainty: Certainty,
-        message: str,
-        parameter: str | None,
-        raises: str | None = None,
-        site: CallSite | None = None,
-        *,
-        drift: bool | None = True,
+        self, usage: PatchUsage, now: Place, old: Place | None, complaint: Complaint, *, drift: bool | None = True
     ) -> Finding:
         location, scope = self._where(usage)
         evidence = self._evidence(now, old)
-        if site is not None:
+        if complaint.site is not None:
+            site = complaint.site
             evidence = Evidence(site.path, site.line, evidence.signature, evidence.baseline_signature)
         return Finding(
-            Kind.INVALID_PATCH,
-            severity,
-            certainty,
+            complaint.kind,
+            complaint.severity,
+            complaint.certainty,
             location,
             f"{now.symbol}.{usage.name}",
-            message,
-            parameter,
-            raises,
+            complaint.message,
+            complaint.parameter,
+            complaint.raises,
             drift,
             evidence,
             scope=scope,
@@ -442,10 +309,10 @@ class Patches:
             return usage.location, usage.scope
         return name_place(declaration), declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0]
 
-    def _evidence(self, now: _Place, old: _Place | None) -> Evidence:
+    def _evidence(self, now: Place, old: Place | None) -> Evidence:
         return Evidence(*self._source(now), _shown(now), _shown(old) if old is not None else None)
 
-    def _source(self, place: _Place) -> tuple[str | None, int | None]:
+    def _source(self, place: Place) -> tuple[str | None, int | None]:
         declaration = place.declaration
         if declaration is not None:
             return declaration.module.path, declaration.line
@@ -455,7 +322,7 @@ class Patches:
         return place.owner.module.path, place.owner.line
 
 
-def _shown(place: _Place) -> str | None:
+def _shown(place: Place) -> str | None:
     if place.signature is None or not isinstance(place.declaration, FunctionDeclaration):
         return None
     return f"{place.declaration.qualified_name}{place.signature}"

@@ -13,7 +13,8 @@ from driftcheck.compare.dead_overrides import DeadOverrides
 from driftcheck.compare.handed_over import HandedOver
 from driftcheck.compare.initialization import Initialization, Unset, evaluated_always
 from driftcheck.compare.members import Definition, Override
-from driftcheck.compare.overrides import Complaint, Overrides
+from driftcheck.compare.overrides import Overrides
+from driftcheck.compare.refusals import Complaint
 from driftcheck.compare.release import Release, name_place
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
