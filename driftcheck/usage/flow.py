@@ -108,6 +108,10 @@ class FlowScope:
             self._set(path, without_none(self.program.inference.infer(test, self)))
 
     def _narrow_comparison(self, left: ast.expr, operator: ast.cmpop, right: ast.expr, holds: bool) -> None:
+        if isinstance(operator, ast.In | ast.NotIn):
+            if isinstance(operator, ast.In) is holds and (owner := _listed_owner(right)) is not None:
+                self._note_attribute(owner, left)
+            return
         if isinstance(operator, ast.IsNot | ast.NotEq):
             holds = not holds
         elif not isinstance(operator, ast.Is | ast.Eq):
@@ -116,7 +120,11 @@ class FlowScope:
         if isinstance(left, ast.NamedExpr):
             self.state[left.target.id] = self.program.inference.infer(left.value, self)
         path = path_of(target)
-        if path is not None and isinstance(right, ast.Constant) and right.value is None:
+        if not holds and isinstance(right, ast.Constant) and _is_getattr(target):
+            # `getattr(value, "name", None) is not None`
+            assert isinstance(target, ast.Call)
+            self._narrow_call(target, holds=True)
+        elif path is not None and isinstance(right, ast.Constant) and right.value is None:
             type_ = self.program.inference.infer(target, self)
             self._set(path, NONE if holds else without_none(type_))
         elif holds and isinstance(left, ast.Call) and isinstance(left.func, ast.Name) and left.func.id == "type":
@@ -141,19 +149,28 @@ class FlowScope:
 
     def _narrow_call(self, test: ast.Call, holds: bool) -> None:
         name = test.func.id if isinstance(test.func, ast.Name) else ""
+        if name == "callable" and len(test.args) == 1 and isinstance(test.args[0], ast.Call):
+            self._narrow_call(test.args[0], holds)
+            return
         if not test.args or (path := path_of(test.args[0])) is None:
             return
-        if name == "hasattr" and len(test.args) == 2 and holds:
-            attribute = test.args[1]
-            if isinstance(attribute, ast.Constant) and isinstance(attribute.value, str):
-                key = f"{path}.{attribute.value}"
-                if isinstance(self.program.inference.infer(ast.Attribute(test.args[0], attribute.value), self), Absent):
-                    self.state[key] = Unknown("attribute shown by hasattr")
+        if name in ("hasattr", "getattr") and len(test.args) >= 2:
+            if holds:
+                self._note_attribute(test.args[0], test.args[1])
         elif name in ("isinstance", "issubclass") and len(test.args) == 2:
             classes = self._classes(test.args[1])
             type_ = self.program.inference.infer(test.args[0], self)
             if classes is not None:
                 self._set(path, self._intersection(type_, classes, holds, is_class=name == "issubclass"))
+
+    def _note_attribute(self, owner: ast.expr, named: ast.expr) -> None:
+        """Notes that a value has an attribute, whatever its type says."""
+        path = path_of(owner)
+        name = self.program.inference.infer(named, self)
+        if path is None or not isinstance(name, Literal) or not isinstance(name.value, str):
+            return
+        if isinstance(self.program.inference.infer(ast.Attribute(owner, name.value), self), Absent):
+            self.state[f"{path}.{name.value}"] = Unknown("attribute shown by hasattr")
 
     def _classes(self, node: ast.expr) -> list[Class | External] | None:
         type_ = self.program.inference.infer(node, self)
@@ -204,6 +221,19 @@ class FlowScope:
 
     def _set(self, path: str, type_: Type) -> None:
         self.state[path] = type_
+
+
+def _is_getattr(node: ast.expr) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "getattr"
+
+
+def _listed_owner(node: ast.expr) -> ast.expr | None:
+    """The value whose names `dir(value)`, `vars(value)` or `value.__dict__` lists."""
+    if isinstance(node, ast.Attribute) and node.attr == "__dict__":
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("dir", "vars"):
+        return node.args[0] if len(node.args) == 1 else None
+    return None
 
 
 def path_of(node: ast.expr) -> str | None:
