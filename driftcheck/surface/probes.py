@@ -41,6 +41,8 @@ class Probes:
         self._sources: list[bytes] | None = None
         self._stored: dict[str, bool] = {}
         self._put: dict[str, bool] = {}
+        self._defined: dict[str, bool] = {}
+        self._mentions: dict[str, list[bytes]] = {}
 
     def has_attribute(self, owner: Type, name: str) -> bool | None:
         """Whether `hasattr(owner, name)` holds; None where that can't be told or the target has no part in it."""
@@ -142,12 +144,26 @@ class Probes:
         classes = self.program.classes
         if any(path.endswith(".Protocol") for path in classes.external_bases(class_)):
             return True
-        if self._is_put_on_values(name) or self._is_defined_by_client(name):
+        if self._is_defined_by_client(name):
+            return True
+        mentioning = self._mentioning(name)
+        if not mentioning:
+            # What no source of the target so much as names, no class of it has. Reading its heirs costs far more.
+            return False
+        if self._is_put_on_values(name, mentioning):
             return True
         heirs = self.program.heirs.of(class_)
         return any(not isinstance(classes.attribute(Instance(Class(heir)), name), Absent) for heir in heirs)
 
-    def _is_put_on_values(self, name: str) -> bool:
+    def _mentioning(self, name: str) -> list[bytes]:
+        """The sources of the target that hold a name."""
+        found = self._mentions.get(name)
+        if found is None:
+            plain = name.encode()
+            found = self._mentions[name] = [data for _, data in self.program.target_sources() if plain in data]
+        return found
+
+    def _is_put_on_values(self, name: str, mentioning: list[bytes]) -> bool:
         """True where the target stores an attribute of that name on something else than a method's own receiver."""
         found = self._put.get(name)
         if found is None:
@@ -156,17 +172,19 @@ class Probes:
                 rb"\b(?!(?:self|cls)\.%s\b)\w+(?:\.\w+|\[[^\]\n]*\])*\.%s\s*(?::[^=\n]+)?=[^=]"
                 rb"|setattr\(\s*[^,]+,\s*[\"']%s[\"']" % (needle, needle, needle)
             )
-            plain = name.encode()
-            sources = self.program.target_sources()
-            found = self._put[name] = any(plain in data and bool(pattern.search(data)) for _, data in sources)
+            found = self._put[name] = any(pattern.search(data) is not None for data in mentioning)
         return found
 
     def _is_defined_by_client(self, name: str) -> bool:
         """True where a class of the client's defines a member of that name."""
+        if (known := self._defined.get(name)) is not None:
+            return known
         needle = re.escape(name).encode()
         pattern = re.compile(rb"^[ \t]+(?:(?:async[ \t]+)?def[ \t]+%s\b|%s[ \t]*[:=])" % (needle, needle), re.MULTILINE)
         plain = name.encode()
-        return any(plain in data and pattern.search(data) for data in self._client_sources())
+        found = any(plain in data and pattern.search(data) for data in self._client_sources())
+        self._defined[name] = found
+        return found
 
     def _is_on_instances(self, member: Member, binding: Binding) -> bool:
         if binding.function is not None or binding.class_ is not None or binding.value is not None:
