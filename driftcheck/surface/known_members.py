@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from driftcheck.surface.branches import branches_around
 from driftcheck.surface.classes import Store
-from driftcheck.surface.declarations import Attempt, Binding, ClassDeclaration, Condition, Context, caught_names
+from driftcheck.surface.declarations import Binding, ClassDeclaration
 from driftcheck.surface.scopes import Scope
 from driftcheck.surface.types import Class, Function, Type
 from driftcheck.surface.values import MISFITS, Value
@@ -70,30 +69,8 @@ class KnownMembers:
         function = stores[0].function
         placed: list[Binding] = []
         for store in stores:
-            contexts = _contexts_of(function.body, store.binding.node)
+            contexts = branches_around(function.body, store.binding.node)
             if contexts is None:
                 return None
             placed.append(replace(store.binding, contexts=contexts))
         return self.facts.names.chosen(name, placed, self.program.function_scope(function), in_order=True)
-
-
-def _contexts_of(body: Sequence[ast.stmt], node: ast.AST) -> tuple[Context, ...] | None:
-    """The branches of a function's body in which a statement stands; None where a loop makes it run again."""
-    for statement in body:
-        if statement is node:
-            return ()
-        parts: list[tuple[Sequence[ast.stmt], tuple[Context, ...]]] = []
-        if isinstance(statement, ast.If):
-            parts = [(statement.body, (Condition(statement.test, value=True),))]
-            parts.append((statement.orelse, (Condition(statement.test, value=False),)))
-        elif isinstance(statement, ast.Try):
-            parts = [(statement.body, (Attempt(statement, "body"),))]
-            parts.append((statement.orelse, (Attempt(statement, "orelse"),)))
-            parts += [(h.body, (Attempt(statement, "handler", caught_names(h.type)),)) for h in statement.handlers]
-        elif isinstance(statement, ast.With):
-            parts = [(statement.body, ())]
-        for inner, contexts in parts:
-            found = _contexts_of(inner, node)
-            if found is not None:
-                return (*contexts, *found)
-    return None

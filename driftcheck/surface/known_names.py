@@ -11,7 +11,7 @@ from driftcheck.surface.declarations import Attempt, Binding, Condition, ModuleD
 from driftcheck.surface.interpretation import is_mutable
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
 from driftcheck.surface.syntax import nodes_of
-from driftcheck.surface.types import Absent, Class, External, Module
+from driftcheck.surface.types import Absent, Class, External, Module, Unknown
 from driftcheck.surface.values import MISFITS, Value, item_of, one_of
 
 if TYPE_CHECKING:
@@ -205,13 +205,13 @@ class KnownNames:
         from driftcheck.surface.program import is_standard_library
 
         found: dict[str, Value | None] = {}
+        base = "" if isinstance(node, ast.Import) else self.program.import_base(scope.module, node)
         for alias in node.names:
             if isinstance(node, ast.Import):
                 name = alias.asname or alias.name.partition(".")[0]
                 type_ = self.program.module_type(alias.name)
             else:
                 name = alias.asname or alias.name
-                base = self.program.import_base(scope.module, node)
                 has_version = self.facts.names_version(base, alias.name)
                 type_ = self.program.module_type(base) if has_version else self.program.imported_name(base, alias.name)
             if isinstance(type_, Absent):
@@ -219,6 +219,11 @@ class KnownNames:
                 return type_ if self.program.is_target(type_.owner or type_.name) else External(type_.name)
             if isinstance(type_, External) and not is_standard_library(type_.path):
                 return type_
+            if isinstance(type_, Unknown) and (
+                isinstance(node, ast.Import) or not self.program.defines(base, alias.name)
+            ):
+                # A compiled module, which this build may have or not.
+                return External(alias.name)
             found[name] = self._imported(node, name, scope)
         return found
 

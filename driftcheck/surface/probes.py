@@ -6,7 +6,8 @@ import ast
 import re
 from typing import TYPE_CHECKING
 
-from driftcheck.surface.classes import Member
+from driftcheck.surface.branches import branches_around
+from driftcheck.surface.classes import Member, Store
 from driftcheck.surface.declarations import Binding, ClassDeclaration
 from driftcheck.surface.types import (
     NONE,
@@ -132,9 +133,7 @@ class Probes:
                 continue
             if any(self._is_on_instances(member, binding) for binding in member.bindings):
                 return True
-            if any(store.function.name == "__init__" for store in member.stores):
-                return True
-            return None
+            return True if any(_is_always_stored(store) for store in member.stores) else None
         if not isinstance(self.program.classes.attribute(owner, name), Absent):
             return None
         return False if owner.exact or not self._may_have(class_.declaration, name) else None
@@ -257,3 +256,8 @@ class Probes:
         arguments = function.declaration.node.args
         count = len(arguments.posonlyargs) + len(arguments.args)
         return Value(Described({"co_varnames": names, "co_argcount": count}), is_fact=True)
+
+
+def _is_always_stored(store: Store) -> bool:
+    """True for what a constructor stores whatever happens."""
+    return store.function.name == "__init__" and branches_around(store.function.body, store.binding.node) == ()

@@ -483,12 +483,27 @@ class Program:
         if isinstance(node, ast.Import):
             return [self.module_type(alias.name) for alias in node.names]
         base = self.import_base(scope.module, node)
-        return [
-            self.module_type(base)
-            if alias.name == "*" or self.facts.names_version(base, alias.name)
-            else self.imported_name(base, alias.name)
-            for alias in node.names
-        ]
+        results: list[Type] = []
+        for alias in node.names:
+            if alias.name == "*" or self.facts.names_version(base, alias.name):
+                results.append(self.module_type(base))
+                continue
+            result = self.imported_name(base, alias.name)
+            # What a thing is may be unknown where it is sure that it is there.
+            results.append(Module(base) if isinstance(result, Unknown) and self.defines(base, alias.name) else result)
+        return results
+
+    def defines(self, base: str, name: str) -> bool:
+        """True where a module surely binds a name itself: by a definition or an assignment."""
+        module = self.module(base)
+        if module is None:
+            return False
+        scope = ModuleScope(self, module)
+        return any(
+            (binding.function is not None or binding.class_ is not None or binding.value is not None)
+            and self.liveness(binding.contexts, scope, line=binding.line) is True
+            for binding in module.names.get(name, ())
+        )
 
     def _import_outcome(self, node: ast.Import | ast.ImportFrom, scope: Scope) -> bool | None:
         outcome: bool | None = True
