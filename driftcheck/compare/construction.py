@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from driftcheck.compare.acceptance import takes_all
 from driftcheck.compare.callsites import CallSite
@@ -13,7 +13,7 @@ from driftcheck.compare.refusals import Complaint, Refused, new_ones, refused_of
 from driftcheck.compare.release import Release
 from driftcheck.model import Certainty, Kind, Severity
 from driftcheck.surface.declarations import ClassDeclaration
-from driftcheck.surface.signatures import Callee
+from driftcheck.surface.signatures import Callee, shape
 from driftcheck.surface.types import Class, members_of
 
 _FILES_READ = 60
@@ -30,12 +30,13 @@ class Constructions:
     def complaint(self, override: Override) -> Complaint | None:
         """What is wrong with a constructor, None where no call of the target's shows that anything is."""
         baseline = self.overrides.baseline
-        refused = self._refused(self.overrides.target, override.class_)
-        if refused and baseline is not None:
-            refused = new_ones(refused, self._refused(baseline, override.class_))
-        if not refused or baseline is None:
+        if baseline is None or override.base is None:
             return None
-        assert override.base is not None
+        refused = self._refused(self.overrides.target, override.class_, self._shapes(baseline, override.class_))
+        if refused:
+            refused = new_ones(refused, self._refused(baseline, override.class_, {}))
+        if not refused:
+            return None
         worst = worst_of(refused, override.base.owner.module.path)
         is_sure = not worst.needs_variadic
         return Complaint(
@@ -48,7 +49,16 @@ class Constructions:
             worst.site,
         )
 
-    def _refused(self, release: Release, class_: ClassDeclaration) -> list[Refused]:
+    def _shapes(self, release: Release, class_: ClassDeclaration) -> dict[str, object]:
+        """What the constructors of a class's bases take in a release, by the dotted paths of the bases."""
+        shapes: dict[str, object] = {}
+        for base in self._bases(release, class_):
+            callee = self._constructor(release, base)
+            shapes[base.symbol] = shape(callee.signature) if callee is not None else None
+        return shapes
+
+    def _refused(self, release: Release, class_: ClassDeclaration, known: Mapping[str, object]) -> list[Refused]:
+        """The calls that make the class and that it does not take; bases that take what is known are left out."""
         own = self._constructor(release, class_)
         if own is None or release.is_target(own.declaration):
             return []
@@ -56,6 +66,8 @@ class Constructions:
         for base in self._bases(release, class_):
             callee = self._constructor(release, base)
             if callee is None or takes_all(own.signature, callee.signature):
+                continue
+            if known.get(base.symbol) == shape(callee.signature):
                 continue
             sites = [(site, True) for site in self._made(release, base)]
             name = f"{class_.name}.__init__"
