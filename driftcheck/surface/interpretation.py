@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
 _CALLS = 8
 _STEPS = 1500
 _ROUNDS = 64
+# What runs any number of times, or in parts that are not worth telling apart.
+_UNCERTAIN: tuple[type[ast.stmt], ...] = (ast.While, ast.AsyncFor, ast.Match)
+if sys.version_info >= (3, 11):
+    _UNCERTAIN = (*_UNCERTAIN, ast.TryStar)
 # Built-in functions that don't change what they are given.
 _READERS = frozenset(
     ("len", "print", "str", "repr", "list", "tuple", "set", "frozenset", "sorted", "any", "all", "bool", "max", "min")
@@ -141,7 +146,7 @@ class Interpreter:
             return self._try(node, frame)
         if isinstance(node, ast.For):
             return self._for(node, frame)
-        if isinstance(node, ast.While | ast.AsyncFor | ast.Match):
+        if isinstance(node, _UNCERTAIN):
             return self._uncertain(node, frame)
         if isinstance(node, ast.With | ast.AsyncWith):
             for item in node.items:

@@ -389,7 +389,10 @@ def match(function: str, pattern: str, *arguments: Any) -> Any:
     quantifiers = sum(rest.count(sign) for sign in "*+{")
     if len(pattern) > 100 or quantifiers > 5 or _REPEATED_GROUP.search(rest) or len(str(arguments)) > 300:
         raise ValueError("pattern that may take long")
-    found = _MATCHING[function](pattern, *arguments)
+    try:
+        found = _MATCHING[function](pattern, *arguments)
+    except re.error as error:
+        raise ValueError("no pattern") from error
     return bounded(tuple(found) if isinstance(found, list) else found)
 
 

@@ -694,6 +694,8 @@ pick(parse("0.1"))
 def test_patterns_that_may_run_away_are_left_alone() -> None:
     program = _program_of("import re\nimport vllm\n")
     assert _truth(program, 're.match(r"(\\d+)*$", vllm.__version__) is None') is None
+    assert _truth(program, 're.match(r"(", vllm.__version__) is None') is None
+    assert _truth(program, 're.match(r"' + r"\d*" * 9 + 'x", vllm.__version__) is None') is None
     assert _truth(program, 're.match(r"\\d+\\.16\\.", vllm.__version__) is not None') is True
 
 
