@@ -322,6 +322,8 @@ def test_files_that_cannot_be_read_are_skipped_by_name(folders: Path) -> None:
         "syntax.py": b"import vllm\ndef broken(:\n",
         "encoding.py": b"import vllm\nx = '\xff'\n",
         "null.py": b"import vllm\nx = 1\0\n",
+        "unknown.py": b"# coding: no-such\nimport vllm\n",
+        "undefined.py": b"# coding: undefined\nimport vllm\n",
         "deep.py": b"import vllm\nx = " + b"-" * 100_000 + b"1\n",
         "wide.py": b"import vllm\nx = " + b"(" * 5_000 + b")" * 5_000 + b"\n",
     }
@@ -350,6 +352,7 @@ def test_files_that_cannot_be_read_are_skipped_by_name(folders: Path) -> None:
         (["client", "--against", "./new", "--baseline", "./missing"], "missing: no such file or folder"),
         (["client", "--against", "no-such-target", "--python", "./no-such-python"], "no-such-python"),
         (["", "--against", "./new"], "'' names nothing"),
+        (["client", "--against", f"vllm=={'1' * 5000}"], "vllm"),
     ],
 )
 def test_what_cannot_be_had_is_one_line_and_2(

@@ -37,6 +37,8 @@ _MACHINE = {
 """Markers are judged for this machine whatever machine runs: the same client has the same baseline everywhere."""
 
 _NAMESAKE_DAYS = 120
+# Python refuses to read numbers of thousands of digits, and packaging reads them only when they are compared.
+_LONGEST_VERSION = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def baseline_specification(
 
 def _demands(requirements: Sequence[str], target_name: str) -> Iterator[_Demand]:
     """The requirements that name the target and hold on the machine that counts."""
-    from packaging.requirements import InvalidRequirement, Requirement
+    from packaging.requirements import Requirement
 
     wanted = normalized(target_name)
     for text in requirements:
@@ -95,10 +97,11 @@ def _demands(requirements: Sequence[str], target_name: str) -> Iterator[_Demand]
             continue
         try:
             requirement = Requirement(text)
-        except InvalidRequirement:
+            extra = _extra(requirement)
+        except (ValueError, RecursionError):
+            # No requirement, or a marker that compares what can't be compared.
             continue
-        extra = _extra(requirement)
-        if extra is None:
+        if extra is None or any(len(specifier.version) > _LONGEST_VERSION for specifier in requirement.specifier):
             continue
         shown = f"{requirement.name}{requirement.specifier or ''}" if requirement.url is None else requirement.name
         if extra:

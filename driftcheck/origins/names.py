@@ -19,11 +19,12 @@ def normalized(name: str) -> str:
 
 def parsed_version(text: str) -> Version | None:
     """The version, or None where the text is none."""
-    from packaging.version import InvalidVersion, Version
+    from packaging.version import Version
 
     try:
         return Version(text)
-    except InvalidVersion:
+    except ValueError:
+        # Not only InvalidVersion: Python refuses to read a number of thousands of digits.
         return None
 
 

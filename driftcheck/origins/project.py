@@ -144,15 +144,26 @@ def _called_name(function: ast.expr) -> str:
 
 
 def _literal(node: ast.expr, constants: dict[str, ast.expr]) -> object:
-    """The value of a literal, or of a module's name for one; what is computed is left out."""
-    if isinstance(node, ast.Name) and node.id in constants:
-        node = constants[node.id]
-    if isinstance(node, ast.List | ast.Tuple):
-        return [_literal(element, {}) for element in node.elts]
+    """The value of a literal, or of a module's name for one; what is computed is left out.
+
+    No deeper than the lists in a dict, which is all that a call of `setup` has: names may stand for each other in
+    circles.
+    """
+    node = _named(node, constants)
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)
-        return {key.value: _literal(value, constants) for key, value in pairs if isinstance(key, ast.Constant)}
+        return {key.value: _flat(_named(value, constants)) for key, value in pairs if isinstance(key, ast.Constant)}
+    return _flat(node)
+
+
+def _flat(node: ast.expr) -> object:
+    if isinstance(node, ast.List | ast.Tuple):
+        return [element.value for element in node.elts if isinstance(element, ast.Constant)]
     return node.value if isinstance(node, ast.Constant) else None
+
+
+def _named(node: ast.expr, constants: dict[str, ast.expr]) -> ast.expr:
+    return constants.get(node.id, node) if isinstance(node, ast.Name) else node
 
 
 def _requirement_lines(data: bytes | None) -> Iterator[str]:

@@ -217,6 +217,9 @@ def decode_source(data: bytes) -> str:
         raise UnreadableSource(f"declares the unknown encoding {encoding!r}") from None
     except UnicodeDecodeError as error:
         raise UnreadableSource(f"is not {encoding}: byte {error.start}") from None
+    except UnicodeError:
+        # Some codecs name no byte, and "undefined" decodes nothing at all.
+        raise UnreadableSource(f"is not {encoding}") from None
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return text

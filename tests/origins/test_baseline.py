@@ -140,6 +140,27 @@ def test_nothing_to_go_by(engine: Index, settings: Settings) -> None:
     )
 
 
+@pytest.mark.parametrize(
+    "requirement",
+    [
+        "engine==0.9.0; platform_machine ~= 'x86_64'",
+        f"engine=={'1' * 5000}",
+        f"engine>={'1' * 5000}",
+        f"engine<={'1' * 5000}",
+        f"engine @ git+https://example.org/engine.git@v{'1' * 5000}",
+        f"engine==0.9.0; {'(' * 5000}os_name == 'posix'{')' * 5000}",
+    ],
+)
+def test_requirements_that_cannot_be_evaluated_are_passed_over(
+    engine: Index, settings: Settings, requirement: str
+) -> None:
+    assert baseline_specification(client(requirement, "engine==0.10.0"), "engine", settings=settings) == (
+        "engine==0.10.0",
+        "client 3.0 requires engine==0.10.0",
+    )
+    assert baseline_specification(client(requirement, version="1" * 5000), "engine", settings=settings) is None
+
+
 def test_answer_of_the_index_serves_for_what_was_before_it(
     engine: Index, settings: Settings, offline: Settings
 ) -> None:

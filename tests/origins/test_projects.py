@@ -69,6 +69,13 @@ setup(name="client", version="0.3", install_requires=["rich", *VLLM], extras_req
     assert about.requirements == ("rich", 'vllm==0.8.5 ; extra == "vllm"')
 
 
+def test_setup_py_whose_names_stand_for_each_other() -> None:
+    doubling = "".join(f"N{i} = {{'a': N{i + 1}, 'b': N{i + 1}}}\n" for i in range(64))
+    extras = "EXTRAS = {'x': ['vllm==0.8.5'], 'self': EXTRAS, 'n': N0}\n"
+    text = f"{extras}{doubling}setup(name=N0, extras_require=EXTRAS)\n"
+    assert said({"setup.py": text}) == Metadata(None, None, ('vllm==0.8.5 ; extra == "x"',))
+
+
 def test_setup_cfg() -> None:
     text = "[metadata]\nname = client\nversion = attr: client.v\n[options]\ninstall_requires =\n  vllm~=0.9.0\n  rich\n"
     assert said({"setup.cfg": text}) == Metadata("client", None, ("vllm~=0.9.0", "rich"))
