@@ -1,0 +1,367 @@
+"""What ty and pyright find when a client meets another release, beside what the audit finds.
+
+    python -m benchmarks.recall CLIENT==VERSION GOOD BAD [--checker ty|pyright|both] [--list all|theirs|ours]
+    python -m benchmarks.recall --every [--checker ...]
+
+The checkers run on the client twice, with the good and with the bad release on their path. Nothing else differs between
+the two runs, so what they say only the second time concerns the target; a diagnostic about types of values counts as
+the same one where its place and rule are the same, since its text spells out types. Lines are compared, each once a
+sort: found by both, by them only (with the reason), by us only. What the checkers said is kept in the cache folder
+by the content of all sources, so that a second run only audits. They find other libraries in an environment made for
+the tests with a real vLLM, or in the one of `--python`; `# type: ignore` hides nothing from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import re
+import sys
+import tempfile
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import platformdirs
+
+from benchmarks.checkers import CHECKERS, Checking, Diagnostic
+from driftcheck.audit import audit_trees
+from driftcheck.compare.judge import Judge
+from driftcheck.model import Finding, Kind, Report, Severity
+from driftcheck.origins.select import client_tree, target_tree
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.program import Program
+from driftcheck.tree import SourceTree
+from driftcheck.usage.collector import Collector
+from driftcheck.usage.files import ClientFiles
+from driftcheck.usage.reachability import Reachability
+from driftcheck.usage.usages import Usage
+from tests.real.environments import interpreter_of
+
+PAIRS = (
+    ("speculators==0.3.0", "0.11.0", "0.16.0"),
+    ("lm-eval==0.4.11", "0.21.0", "0.22.1"),
+    ("vllm-spyre==1.10.0", "0.18.0", "0.33.0"),
+    ("verl==0.9.1", "0.20.2", "0.33.0"),
+    ("vllm-rbln==0.12.0", "0.30.0", "0.33.0"),
+    ("tpu-inference==0.32.0", "0.32.0", "0.33.0"),
+    ("vllm-ascend==0.23.0.post1", "0.23.0", "0.33.0"),
+    ("vllm-omni==0.30.0", "0.30.0", "0.33.0"),
+)
+SORTS = (
+    "import",
+    "name",
+    "attribute",
+    "store",
+    "unknown argument",
+    "missing argument",
+    "too many arguments",
+    "abstract",
+    "unpack",
+    "override",
+    "typing",
+)
+_TY = {
+    "import-not-found": "import",
+    "missing-module-member": "name",
+    "possibly-missing-import": "name",
+    "missing-attribute": "attribute",
+    "possibly-missing-submodule": "attribute",
+    "unknown-argument": "unknown argument",
+    "parameter-already-assigned": "unknown argument",
+    "positional-only-parameter-as-kwarg": "unknown argument",
+    "missing-argument": "missing argument",
+    "too-many-positional-arguments": "too many arguments",
+    "abstract-class-instantiation": "abstract",
+    "abstract-method-in-final-class": "abstract",
+    "incompatible-method-override": "override",
+    "incompatible-attribute-override": "override",
+    "incompatible-mutable-override": "override",
+    "incompatible-property-override": "override",
+    "lost-keyword-for-regular-parameter": "override",
+    "override-of-final-method": "override",
+    "override-of-final-variable": "override",
+}
+_PYRIGHT = {
+    "reportMissingImports": "import",
+    "reportAbstractUsage": "abstract",
+    "reportIncompatibleMethodOverride": "override",
+    "reportIncompatibleVariableOverride": "override",
+}
+# What the text says where the rule says too little; the first that fits.
+_TEXTS = (
+    (re.compile(r"values to unpack|[Tt]uple size mismatch"), "unpack"),
+    (re.compile(r"^Unresolved attribute|^Cannot assign to attribute .* is unknown"), "store"),
+    (re.compile(r"is unknown import symbol"), "name"),
+    (re.compile(r"^Cannot (access|delete) attribute|is not a known attribute of module"), "attribute"),
+    (re.compile(r"^No parameter named"), "unknown argument"),
+    (re.compile(r"^Arguments? missing for parameter"), "missing argument"),
+    (re.compile(r"^Expected \d+ (more )?positional argument"), "too many arguments"),
+)
+_TEXTS_TELL = frozenset(("missing-attribute", "invalid-assignment", "not-iterable", "reportAttributeAccessIssue",
+                         "reportFunctionMemberAccess", "reportCallIssue", "reportAssignmentType"))  # fmt: skip
+_UNION = re.compile(r"is not a known attribute of \"None\"|^Cannot access attribute .* for class \"(None|object)\"")
+# The sorts of the checkers for which a kind of finding is the right answer.
+_ANSWERS = {
+    Kind.UNRESOLVED_MODULE: ("import", "name"),
+    Kind.UNRESOLVED_SYMBOL: ("import", "name"),
+    Kind.SILENT_FALLBACK: ("import", "name"),
+    Kind.UNRESOLVED_ATTRIBUTE: ("attribute", "store", "typing"),
+    Kind.UNKNOWN_ARGUMENT: ("unknown argument", "missing argument"),
+    Kind.MISSING_ARGUMENT: ("missing argument", "unknown argument"),
+    Kind.TOO_MANY_POSITIONAL_ARGUMENTS: ("too many arguments", "typing"),
+    Kind.MISSING_ABSTRACT_METHOD: ("abstract",),
+    Kind.INVALID_OVERRIDE: ("override",),
+    Kind.DEAD_OVERRIDE: ("override",),
+    Kind.RETURN_CHANGED: ("unpack", "typing"),
+    Kind.KIND_CHANGED: ("typing", "attribute"),
+    Kind.POSITIONAL_SHIFT: ("typing", "missing argument", "too many arguments"),
+    Kind.INVALID_PATCH: ("store", "typing"),
+    Kind.DEAD_PATCH: ("store", "typing"),
+}
+_LATER = {
+    "abstract": "abstract members: a check of its own",
+    "override": "overrides: a check of its own",
+    "store": "stores to what is not there: a check of its own",
+}
+
+
+def sort_of(diagnostic: Diagnostic) -> str:
+    """What a diagnostic is about, one of SORTS."""
+    if diagnostic.rule in _TEXTS_TELL:
+        if _UNION.search(diagnostic.message):
+            return "typing"
+        for pattern, sort in _TEXTS:
+            if pattern.search(diagnostic.message):
+                return sort
+    table = _TY if diagnostic.checker == "ty" else _PYRIGHT
+    return table.get(diagnostic.rule, "typing")
+
+
+@dataclass(slots=True)
+class Line:
+    """One line of the client and what the checkers say there, of one sort; `reason` why we say nothing."""
+
+    path: str
+    line: int
+    sort: str
+    end_line: int
+    checkers: set[str] = field(default_factory=set)
+    messages: list[str] = field(default_factory=list)
+    found: Finding | None = None
+    is_same_kind: bool = False
+    reason: str = ""
+
+    @property
+    def place(self) -> str:
+        """The path and the line."""
+        return f"{self.path}:{self.line}"
+
+    @property
+    def names(self) -> set[str]:
+        """The plain names that the messages quote."""
+        return {name for message in self.messages for name in re.findall(r"[`\"](\w+)[`\"]", message)}
+
+
+def new_lines(good: Iterable[Diagnostic], bad: Iterable[Diagnostic]) -> list[Line]:
+    """The lines on which something is said only with the bad release, sorted."""
+    said = {_identity(diagnostic) for diagnostic in good}
+    lines: dict[tuple[str, int, str], Line] = {}
+    for diagnostic in bad:
+        if _identity(diagnostic) in said:
+            continue
+        sort = sort_of(diagnostic)
+        key = (diagnostic.path, diagnostic.line, sort)
+        line = lines.setdefault(key, Line(*key, diagnostic.end_line))
+        line.checkers.add(diagnostic.checker)
+        line.messages.append(diagnostic.message)
+    return [lines[key] for key in sorted(lines)]
+
+
+def _identity(diagnostic: Diagnostic) -> tuple[str, int, str, str, str]:
+    text = "" if sort_of(diagnostic) == "typing" else diagnostic.message
+    return (diagnostic.path, diagnostic.line, diagnostic.checker, diagnostic.rule, text)
+
+
+class _Walk(Collector):
+    """Notes the lines that the collector comes by, each with the function around it: what does not run is left out.
+
+    `guarded` are those in a `try` whose handler provides something else.
+    """
+
+    def __init__(self, program: Program, name: str, judge: Judge) -> None:
+        module = program.module(name)
+        assert module is not None
+        self.lines: dict[int, str] = {}
+        self.guarded: set[int] = set()
+        super().__init__(program, module, self._note, judge.concerns)
+
+    def _note(self, usage: Usage) -> None:
+        self.lines.setdefault(usage.location.line, usage.scope)
+        if any(guard.falls_back for guard in usage.guards):
+            self.guarded.add(usage.location.line)
+
+    def _visit(self, node: ast.expr) -> None:
+        self.lines.setdefault(node.lineno, self.scope_name)
+        super()._visit(node)
+
+    def _declared(self, node: ast.stmt) -> FunctionDeclaration | ClassDeclaration | None:
+        self.lines.setdefault(node.lineno, self.scope_name)
+        return super()._declared(node)
+
+
+class Comparison:
+    """One client held against a bad release, with the checkers' lines and our findings."""
+
+    def __init__(self, client: SourceTree, good: SourceTree, bad: SourceTree, lines: list[Line]) -> None:
+        self.client = client
+        self.bad = bad
+        self.lines = lines
+        self.report: Report = audit_trees(client, bad, good)
+        self.ours: list[Finding] = []
+        self._match()
+        self._explain()
+
+    def _match(self) -> None:
+        by_file: defaultdict[str, list[Finding]] = defaultdict(list)
+        for finding in self.report.findings:
+            by_file[finding.location.path].append(finding)
+        matched: set[Finding] = set()
+        for line in self.lines:
+            answers = [finding for finding in by_file[line.path] if _answers(finding, line)]
+            fitting = [finding for finding in answers if line.sort in _ANSWERS.get(finding.kind, ())]
+            matched.update(answers)
+            if answers:
+                line.found = (fitting or answers)[0]
+                line.is_same_kind = bool(fitting)
+        self.ours = [finding for finding in self.report.findings if finding not in matched and finding.drift]
+
+    def _explain(self) -> None:
+        """Gives each line that we do not have a reason."""
+        missed = [line for line in self.lines if line.found is None]
+        unresolved: defaultdict[tuple[str, int], set[str]] = defaultdict(set)
+        for entry in self.report.unresolved:
+            unresolved[entry.path, entry.line].add(entry.reason)
+        files = ClientFiles(self.client, self.bad)
+        modules = files.modules([])
+        program = Program(self.bad, self.client, shared=files.shared)
+        program.replaced_modules = files.replaced_modules
+        judge, reachability = Judge(program), Reachability(program, modules)
+        walks: dict[str, _Walk] = {}
+        for module in modules:
+            walk = walks[module.path] = _Walk(program, module.name, judge)
+            walk.reachability = reachability
+            walk.collect()
+        for line in missed:
+            found = walks.get(line.path)
+            if found is None:
+                line.reason = "a file that does not use the target"
+                continue
+            scopes = {found.lines[n] for n in range(line.line, line.end_line + 1) if n in found.lines}
+            if not any(reachability.is_reachable(line.path, scope) for scope in scopes):
+                line.reason = "a branch that does not run"
+            elif line.sort not in _LATER and line.sort != "typing" and line.line in found.guarded:
+                line.reason = "a handler provides for it"
+            else:
+                line.reason = self._reason(line, unresolved[line.path, line.line])
+
+    def _reason(self, line: Line, unresolved: set[str]) -> str:
+        if line.sort == "typing":
+            return "types of values"
+        if line.sort in _LATER:
+            return _LATER[line.sort]
+        names = line.names
+        for finding in self.report.findings:
+            if finding.location.path == line.path and finding.kind is Kind.UNRESOLVED_MODULE:
+                if line.sort == "attribute" and names & set(finding.symbol.split(".")):
+                    return f"follows from the import: line {finding.location.line}"
+        for other in self.lines:
+            if other.path == line.path and other.sort == "store" and other.line < line.line and names & other.names:
+                return f"what the client has stored before: line {other.line}"
+        if unresolved:
+            return f"unresolved: {'; '.join(sorted(unresolved))}"
+        return "MISSED"
+
+    def table(self) -> list[str]:
+        """The totals for each sort, then for each reason."""
+        rows = [f"{'':20} {'lines':>6} {'found':>6} {'kind':>6} {'missed':>6}"]
+        for sort in SORTS:
+            lines = [line for line in self.lines if line.sort == sort]
+            if lines:
+                found = sum(line.found is not None for line in lines)
+                same = sum(line.is_same_kind for line in lines)
+                rows.append(f"{sort:20} {len(lines):6} {found:6} {same:6} {len(lines) - found:6}")
+        reasons = Counter(line.reason.partition(":")[0] for line in self.lines if line.found is None)
+        rows += [f"by them only, {count:4}: {reason}" for reason, count in sorted(reasons.items())]
+        severities = Counter(finding.severity for finding in self.ours)
+        counts = ", ".join(f"{severities[severity]} {severity.value}" for severity in Severity if severities[severity])
+        return [*rows, f"by us only: {len(self.ours)} ({counts})"]
+
+    def listing(self, *, both: bool, theirs: bool, ours: bool) -> list[str]:
+        """The lines of the three columns one by one."""
+        rows: list[str] = []
+        for line in self.lines:
+            if line.found is not None and both:
+                rows.append(f"both    {line.place} {line.sort}: {line.messages[0][:120]} | {line.found.message[:120]}")
+            elif line.found is None and theirs:
+                said = "; ".join(line.messages)[:200]
+                rows.append(
+                    f"theirs  {line.place} {line.sort} [{'+'.join(sorted(line.checkers))}] {line.reason} | {said}"
+                )
+        if ours:
+            for finding in self.ours:
+                place = f"{finding.location.path}:{finding.location.line}"
+                rows.append(f"ours    {place} {finding.severity.value} {finding.kind.value}: {finding.message[:200]}")
+        return rows
+
+
+def _answers(finding: Finding, line: Line) -> bool:
+    """True where a finding speaks of a line: it stands there, or is of that sort and stands within."""
+    place = finding.location
+    if place.line <= line.line <= max(place.end_line, place.line):
+        return True
+    return line.line <= place.line <= line.end_line and line.sort in _ANSWERS.get(finding.kind, ())
+
+
+def compare(client: str, good: str, bad: str, checkers: Sequence[str], checking: Checking) -> Comparison:
+    """Holds what the checkers say of a client against what the audit finds; releases without the target's name."""
+    tree, earlier, later = client_tree(client), target_tree(f"vllm=={good}"), target_tree(f"vllm=={bad}")
+    before = [found for checker in checkers for found in checking.diagnostics(checker, tree, earlier)]
+    after = [found for checker in checkers for found in checking.diagnostics(checker, tree, later)]
+    return Comparison(tree, earlier, later, new_lines(before, after))
+
+
+def main() -> None:
+    """Parses the options and prints the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.recall", description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument(
+        "pair", nargs="*", metavar="CLIENT GOOD BAD", help="a client and two releases, any number of times"
+    )
+    parser.add_argument("--every", action="store_true", help="all the pairs of the documented tables")
+    parser.add_argument("--checker", choices=(*CHECKERS, "both"), default="both")
+    parser.add_argument(
+        "--list", choices=("all", "theirs", "ours", "none"), default="all", help="which columns to print"
+    )
+    parser.add_argument("--python", type=Path, help="the interpreter that has the other libraries")
+    parser.add_argument("--cache", type=Path, default=platformdirs.user_cache_path("driftcheck") / "recall")
+    options = parser.parse_args()
+    if len(options.pair) % 3 or bool(options.pair) == options.every:
+        parser.error("name a client, its release and another one, or --every")
+    pairs = PAIRS if options.every else tuple(zip(*[iter(options.pair)] * 3, strict=True))
+    checkers = CHECKERS if options.checker == "both" else (options.checker,)
+    python = options.python or interpreter_of("vllm-0.30.0")
+    for client, good, bad in pairs:
+        with tempfile.TemporaryDirectory(prefix="driftcheck-recall-") as folder:
+            found = compare(client, good, bad, checkers, Checking(python, options.cache, Path(folder)))
+        print(f"\n{client}: {good} to {bad}, {' and '.join(checkers)}", *found.table(), sep="\n")
+        which = options.list
+        print(
+            *found.listing(both=which == "all", theirs=which in ("all", "theirs"), ours=which in ("all", "ours")),
+            sep="\n",
+        )
+        sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
