@@ -18,7 +18,7 @@ from driftcheck.compare.tally import answer, counts
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import ClientSummary, Report, Skipped, TargetSummary
 from driftcheck.progress import Progress
-from driftcheck.surface.declarations import ClassDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
@@ -248,24 +248,39 @@ class _Audit:
         }
 
     def _judged(self, program: Program, judge: Judge, reachability: Reachability) -> Iterator[Judged]:
-        """Every usage that concerns the target, with what one release says of it."""
-        for module in self.modules:
-            usages: list[Usage] = []
-            collector = Collector(program, module, usages.append, judge.concerns)
-            collector.reachability = reachability
-            collector.collect()
-            for usage in usages:
-                if isinstance(usage, AttributeUsage) and usage.is_stored:
-                    self.additions.note(judge.extended(usage), usage)
-                    self.stores.update(judge.stored(usage))
-                elif isinstance(usage, CallUsage):
-                    self.additions.note(judge.extended_by(usage), usage)
-                    self.instantiated.update(called_classes(usage))
-                elif isinstance(usage, StringUsage) and usage.role == "path":
-                    self.named.add(judge.strings.definition(usage.text))
-                verdict = judge.verdict(usage)
-                if verdict is not None:
-                    yield usage, verdict
+        """Every usage that concerns the target, with what one release says of it.
+
+        A module with expressions nested more deeply than Python can follow is skipped, from here on, as one that
+        can't be parsed is.
+        """
+        for module in list(self.modules):
+            try:
+                judged = list(self._judged_in(module, program, judge, reachability))
+            except RecursionError:
+                self.skipped.append(Skipped(module.path, "nested too deeply"))
+                self.modules.remove(module)
+                continue
+            yield from judged
+
+    def _judged_in(
+        self, module: ModuleDeclaration, program: Program, judge: Judge, reachability: Reachability
+    ) -> Iterator[Judged]:
+        usages: list[Usage] = []
+        collector = Collector(program, module, usages.append, judge.concerns)
+        collector.reachability = reachability
+        collector.collect()
+        for usage in usages:
+            if isinstance(usage, AttributeUsage) and usage.is_stored:
+                self.additions.note(judge.extended(usage), usage)
+                self.stores.update(judge.stored(usage))
+            elif isinstance(usage, CallUsage):
+                self.additions.note(judge.extended_by(usage), usage)
+                self.instantiated.update(called_classes(usage))
+            elif isinstance(usage, StringUsage) and usage.role == "path":
+                self.named.add(judge.strings.definition(usage.text))
+            verdict = judge.verdict(usage)
+            if verdict is not None:
+                yield usage, verdict
 
 
 def _asked(judged: list[Judged], runtime: _Runtime, notices: list[str]) -> list[Judged]:

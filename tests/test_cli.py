@@ -325,6 +325,8 @@ def test_files_that_cannot_be_read_are_skipped_by_name(folders: Path) -> None:
         "unknown.py": b"# coding: no-such\nimport vllm\n",
         "undefined.py": b"# coding: undefined\nimport vllm\n",
         "deep.py": b"import vllm\nx = " + b"-" * 100_000 + b"1\n",
+        "chain.py": b"import vllm\nx = vllm" + b".y" * 1_500 + b"\n",
+        "sum.py": b"import vllm\nx = vllm" + b" + vllm" * 2_000 + b"\n",
         "wide.py": b"import vllm\nx = " + b"(" * 5_000 + b")" * 5_000 + b"\n",
     }
     for name, content in bad.items():
