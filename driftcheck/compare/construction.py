@@ -110,7 +110,6 @@ class Constructions:
                     if any(isinstance(m, Class) and m.is_open and m.declaration is base for m in members_of(callee)):
                         yield site
 
-
     def _declaring(self, release: Release, path: str) -> list[tuple[bytes, bytes]]:
         """What a file declares to hold or give a class, each name with the text around its type."""
         key = (id(release), path)

@@ -131,6 +131,7 @@ _SORTS: dict[type[Usage], str] = {
 
 def counts(result: Result) -> UsageCounts:
     """The counts as a report holds them."""
+
     def count(sort: str) -> Count:
         return Count(result.checked[sort], result.checked[f"{sort} unresolved"])
 

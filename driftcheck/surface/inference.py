@@ -355,7 +355,9 @@ class Inference:
             type_ = self.attribute(member, name)
             if isinstance(type_, Absent):
                 absent.append(type_)
-                is_open = is_open or (isinstance(member, Instance) and isinstance(member.class_, Class) and not member.exact)
+                is_open = is_open or (
+                    isinstance(member, Instance) and isinstance(member.class_, Class) and not member.exact
+                )
             else:
                 found.append(type_)
         if found:

@@ -16,7 +16,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
 from driftcheck.surface.syntax import children, nodes_of, stored_targets
-from driftcheck.surface.types import Absent, Class, Dictionary, Instance, Type, Unknown, inexact, union
+from driftcheck.surface.types import Absent, Class, Dictionary, Function, Instance, Type, Unknown, inexact, union
 from driftcheck.usage.expressions import Expressions, call_of
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
 from driftcheck.usage.guards import (
@@ -139,11 +139,28 @@ class Collector(Expressions):
             return
         if node.bases:
             self._emit(ClassUsage(*self._common(node), class_))
+            self._class_keywords(node, class_)
         if self._scope.function is not None:
             self._scope.assign(node.name, self.program.classes.decorated(class_, self._scope.outer))
         before, self.scope_name = self.scope_name, self._qualified(node.name)
         self._in_scope(self.program.class_scope(class_), node.body)
         self.scope_name = before
+
+    def _class_keywords(self, node: ast.ClassDef, class_: ClassDeclaration) -> None:
+        """The keywords of a class statement, which `__init_subclass__` of a base is called with."""
+        keywords = [keyword for keyword in node.keywords if keyword.arg != "metaclass"]
+        if not keywords:
+            return
+        for base in self.program.classes.linearize(class_)[1:]:
+            bindings = base.declaration.members.get("__init_subclass__") if isinstance(base, Class) else None
+            if not isinstance(base, Class) or not bindings or bindings[-1].function is None:
+                continue
+            callee = Function(bindings[-1].function, Class(class_), base, skips_first=True)
+            if self.concerns(callee):
+                name = ast.copy_location(ast.Name("__init_subclass__"), node)
+                call = ast.copy_location(ast.Call(name, [], keywords), node)
+                self._emit(CallUsage(*self._common(node), call, callee, {}))
+            return
 
     def _import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -164,11 +181,7 @@ class Collector(Expressions):
         for alias in node.names:
             self._note_import(f"{base}.{alias.name}")
             if alias.name == "*":
-                self._emit(
-                    ImportUsage(
-                        *self._common(node), base, None, self.program.module_type(base), node, node
-                    )
-                )
+                self._emit(ImportUsage(*self._common(node), base, None, self.program.module_type(base), node, node))
                 continue
             result = self.program.imported_name(base, alias.name)
             if isinstance(result, Absent) and self.typing_depth:
