@@ -66,6 +66,10 @@ def audit(
 
     settings = Settings(offline=offline, python=python, progress=_fetching(progress))
     target = target_tree(against or DEFAULT_TARGET, settings=settings)
+    if not ModuleIndex(target).sources:
+        raise DriftcheckError(
+            f"{against or DEFAULT_TARGET} holds no Python package; name a checkout, or {DEFAULT_TARGET}==X"
+        )
     tree = client_tree(client, settings=settings)
     notices: list[str] = []
     chosen: str | None = None
@@ -151,6 +155,9 @@ class _Audit:
         self.named: set[str] = set()
         self.stores: set[tuple[str, str]] = set()
         self.modules = self.files.modules(self.skipped)
+        if self.skipped and not self.modules and len(self.skipped) >= self.files.count:
+            path, reason = self.skipped[0].path, self.skipped[0].reason
+            raise DriftcheckError(f"no file of the client can be read: {path} {reason}")
 
     def report(self, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
         """The whole audit in order."""
@@ -185,6 +192,9 @@ class _Audit:
             module = program.module(name)
             if module is not None and name in self.files.index.sources:
                 self.files.lines.setdefault(module.path, module.lines)
+        if not self.modules:
+            packages = ", ".join(sorted(self.files.target_names)[:3])
+            notices.append(f"no file of the client uses the target ({packages})")
         result.add("overrides", classes)
         result.add("patches", patches)
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]

@@ -136,6 +136,8 @@ def _kinds(table: Mapping[str, object], key: str, path: Path) -> frozenset[Kind]
         if not isinstance(name, str):
             raise DriftcheckError(f"{path}: {key} in [tool.driftcheck] must hold strings, not {_toml_type(name)}")
         names.append(name)
+    if not names and key == "select":
+        raise DriftcheckError(f"{path}: select in [tool.driftcheck] is empty, which would leave every finding out")
     try:
         return parse_kinds(names)
     except DriftcheckError as error:

@@ -398,3 +398,32 @@ def test_an_interrupted_process_says_so(folders: Path) -> None:
         check=False,
     )
     assert (done.returncode, done.stdout, done.stderr) == (130, "", "driftcheck: interrupted\n")
+
+
+def test_a_target_without_python_is_no_target(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "app.py").write_text("import vllm\n")
+    (tmp_path / "empty").mkdir()
+    assert main(["audit", str(tmp_path / "app.py"), "--against", str(tmp_path / "empty"), "--offline"]) == 2
+    assert "holds no Python package" in capsys.readouterr().err
+
+
+def test_a_client_of_which_nothing_can_be_read_is_not_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    client, target = tmp_path / "client", tmp_path / "target"
+    client.mkdir()
+    (client / "app.py").write_text("import vllm\ndef (:\n")
+    (target / "vllm").mkdir(parents=True)
+    (target / "vllm" / "__init__.py").write_text("")
+    assert main(["audit", str(client), "--against", str(target), "--offline"]) == 2
+    assert "no file of the client can be read: app.py syntax error on line 2" in capsys.readouterr().err
+
+
+def test_types_that_double_at_every_step_end(tmp_path: Path) -> None:
+    client, target = tmp_path / "client", tmp_path / "target"
+    client.mkdir()
+    lines = ["import vllm", "def run(c, x0=vllm.x):"]
+    for step in range(1, 200):
+        lines += [f"    if c: x{step} = [x{step - 1}, x{step - 1}]", f"    else: x{step} = (x{step - 1}, x{step - 1})"]
+    (client / "app.py").write_text("\n".join([*lines, "    return x199.gone", ""]))
+    (target / "vllm").mkdir(parents=True)
+    (target / "vllm" / "__init__.py").write_text("x = 1\n")
+    assert main(["audit", str(client), "--against", str(target), "--offline"]) == 0

@@ -34,6 +34,7 @@ from driftcheck.surface.types import (
     TypeVariable,
     Union,
     Unknown,
+    bounded,
     builtin,
     members_of,
     union,
@@ -124,7 +125,7 @@ class Inference:
     def _tuple(self, node: ast.Tuple, scope: Scope) -> Type:
         if any(isinstance(element, ast.Starred) for element in node.elts):
             return builtin("tuple")
-        return Tuple(tuple(self.infer(element, scope) for element in node.elts))
+        return bounded(Tuple(tuple(self.infer(element, scope) for element in node.elts)))
 
     def _list(self, node: ast.List | ast.Set, scope: Scope) -> Type:
         name = "list" if isinstance(node, ast.List) else "set"
@@ -138,7 +139,7 @@ class Inference:
         ]
         if len(node.elts) > _LONGEST_DISPLAY:
             elements.append(Unknown("container of many elements"))
-        return builtin(name, union([_widened(element) for element in elements]))
+        return bounded(builtin(name, union([_widened(element) for element in elements])))
 
     def _dict(self, node: ast.Dict, scope: Scope) -> Type:
         items: dict[str, Type] = {}

@@ -169,7 +169,7 @@ class Probes:
             needle = re.escape(name).encode()
             pattern = re.compile(
                 rb"\b(?!(?:self|cls)\.%s\b)\w+(?:\.\w+|\[[^\]\n]*\])*\.%s\s*(?::[^=\n]+)?=[^=]"
-                rb"|setattr\(\s*[^,]+,\s*[\"']%s[\"']" % (needle, needle, needle)
+                rb"|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle, needle)
             )
             found = self._put[name] = any(pattern.search(data) is not None for data in mentioning)
         return found
@@ -197,7 +197,7 @@ class Probes:
         if found is None:
             needle = re.escape(name).encode()
             pattern = re.compile(
-                rb"\.%s\s*(:[^=\n]+)?=[^=]|setattr\(\s*[^,]+,\s*[\"']%s[\"']" % (needle, needle), re.MULTILINE
+                rb"\.%s\s*(:[^=\n]+)?=[^=]|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle), re.MULTILINE
             )
             plain = name.encode()
             found = self._stored[name] = any(plain in data and pattern.search(data) for data in self._client_sources())

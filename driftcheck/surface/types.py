@@ -209,6 +209,27 @@ def union(members: Iterable[Type]) -> Type:
 
 
 LARGEST_UNION = 24
+LARGEST_TYPE = 400
+
+
+def bounded(type_: Type) -> Type:
+    """The type, or Unknown where it has grown too large to be compared: containers of containers, many times over."""
+    pending: list[Type] = [type_]
+    size = 0
+    while pending:
+        member = pending.pop()
+        size += 1
+        if size > LARGEST_TYPE:
+            return Unknown("type of too many parts")
+        if isinstance(member, Tuple):
+            pending.extend(member.items)
+        elif isinstance(member, Union):
+            pending.extend(member.members)
+        elif isinstance(member, Dictionary):
+            pending.extend(value for _, value in member.items)
+        elif isinstance(member, Instance):
+            pending.extend(member.arguments)
+    return type_
 
 
 def inexact(type_: Type) -> Type:

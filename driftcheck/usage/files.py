@@ -12,7 +12,7 @@ from driftcheck.surface.modules import ModuleIndex
 from driftcheck.tree import SourceTree
 from driftcheck.usage.importers import with_importers
 
-_MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\(\s*)\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
+_MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\()\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
 _MODULES_PUT_SOMEWHERE = re.compile(rb"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
 Lines = dict[str, list[str]]
 
