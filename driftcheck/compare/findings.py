@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts
@@ -36,13 +36,6 @@ from driftcheck.usage.usages import (
 _TYPE_ERRORS = frozenset(("TypeError", "Exception", "BaseException"))
 _BROAD = frozenset(("Exception", "BaseException"))
 _PUT_THERE = " until the client has put its own there"
-
-
-@dataclass(frozen=True, slots=True)
-class Doubt:
-    """A reason why an absent attribute may be there all the same."""
-
-    reason: str
 
 
 class Findings:
@@ -129,7 +122,7 @@ class Findings:
                 verdict.confirmed_by,
             )
         if guard is not None and not guard.reraises:
-            if guard.falls_back and not (drift and self._loses_more(usage)):
+            if guard.falls_back:
                 return None
             kind = Kind.SILENT_FALLBACK
             severity = Severity.SILENT if drift else Severity.NOTE
@@ -170,9 +163,6 @@ class Findings:
             names = [alias.name for alias in usage.statement.names if alias.name != "*"]
         homes = [home for name in names if (home := self.relocation.home(usage.module, name)) is not None]
         return "".join(f"; {home.name} is in {home.module}" for home in homes)
-
-    def _loses_more(self, usage: ImportUsage) -> bool:
-        return False
 
     # Attributes
 

@@ -19,7 +19,6 @@ from driftcheck.surface.types import (
     Instance,
     Lambda,
     Literal,
-    Module,
     Partial,
     Super,
     Tuple,
@@ -654,6 +653,3 @@ def _unify(declared: Type, given: Type, mapping: dict[TypeVariable, Type]) -> No
         theirs = given.class_.arguments if isinstance(given.class_, Class) else given.arguments
         for one, other in zip(ours, theirs, strict=False):
             _unify(one, other, mapping)
-
-
-_ = Module

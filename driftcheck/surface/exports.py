@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.scopes import ModuleScope
-from driftcheck.surface.types import Absent, Literal, Type, Unknown
+from driftcheck.surface.types import Absent, Type, Unknown
 
 if TYPE_CHECKING:
     from driftcheck.surface.program import Program
@@ -257,8 +257,3 @@ def _literal_text(node: ast.expr) -> str:
             for part in node.values
         )
     return ""
-
-
-def literal_value(type_: Type) -> object:
-    """The value of a literal type, None for anything else."""
-    return type_.value if isinstance(type_, Literal) else None

@@ -26,7 +26,6 @@ from driftcheck.surface.types import (
     Lambda,
     Literal,
     Module,
-    Partial,
     Super,
     Transformed,
     Tuple,
@@ -734,4 +733,3 @@ _HANDLERS: dict[type[ast.expr], Callable[[Inference, Any, Scope], Type]] = {
     ast.UnaryOp: Inference._truth,
     ast.BinOp: Inference._arithmetic,
 }
-_ = Partial

@@ -152,12 +152,6 @@ class Program:
         """The names of the modules read so far."""
         return sorted(name for name, module in self._modules.items() if module is not None)
 
-    def release_module(self, name: str) -> None:
-        """Drops the syntax tree that is kept for a client's module."""
-        module = self._modules.get(name)
-        if module is not None:
-            module.tree = None
-
     def module_type(self, name: str) -> Type:
         """What `import name` gives."""
         if self.has_module(name):
@@ -596,10 +590,6 @@ class Program:
             found = any(needle in data and pattern.search(data) for _, data in self.target_sources())
             self._stores[name] = found
         return found
-
-    def place(self, declaration: ModuleDeclaration) -> str:
-        """The path of a module in its tree."""
-        return declaration.path
 
     def self_type(self, class_: ClassDeclaration) -> Class:
         """The class object with its own type variables as arguments."""
