@@ -55,7 +55,7 @@ class Probes:
 
     def _has_attribute(self, owner: Type, name: str) -> bool | None:
         if not self.facts.is_of_target(owner):
-            return None
+            return False if self._surely_lacks(owner, name) else None
         if isinstance(owner, Module):
             found: bool | None = self._module_has(owner, name)
         elif isinstance(owner, Class):
@@ -67,6 +67,18 @@ class Probes:
         if found is False and self._is_stored_by_client(name):
             return None
         return found
+
+    def _surely_lacks(self, owner: Type, name: str) -> bool:
+        """True where an object of a class that the client derives from the target's has no such attribute by any way.
+
+        That one has it is no fact of the target's: the client's own class may be what gives it.
+        """
+        if not isinstance(owner, Instance) or not isinstance(owner.class_, Class):
+            return False
+        linear = self.program.classes.linearize(owner.class_.declaration)
+        if not any(isinstance(base, Class) and self.facts.is_of_target(base) for base in linear):
+            return False
+        return self._instance_has(owner, name) is False and not self._is_stored_by_client(name)
 
     def _module_has(self, owner: Module, name: str) -> bool | None:
         found = self.program.module_attribute(owner.name, name)
