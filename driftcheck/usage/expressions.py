@@ -15,7 +15,7 @@ from driftcheck.surface.declarations import (
 from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
 from driftcheck.surface.syntax import children
-from driftcheck.surface.types import Absent, Dictionary, External, Function, Instance, Type, Unknown
+from driftcheck.surface.types import NONE, Absent, Dictionary, External, Function, Instance, Type, Unknown
 from driftcheck.usage.deferred import deferred_call
 from driftcheck.usage.flow import FlowScope, path_of
 from driftcheck.usage.patches import Patches
@@ -113,21 +113,10 @@ class Expressions:
             if path is not None and isinstance(known, Dictionary):
                 if node.func.attr == "pop" and node.args:
                     self._drop_key(node.func.value, node.args[0])
-                elif node.func.attr in ("update", "setdefault", "clear", "popitem"):
-                    given = self._infer(node.args[0]) if len(node.args) == 1 and node.func.attr == "update" else None
-                    items = dict(known.items)
-                    if node.func.attr == "update" and all(keyword.arg for keyword in node.keywords):
-                        items.update(
-                            (keyword.arg, self._infer(keyword.value)) for keyword in node.keywords if keyword.arg
-                        )
-                    if isinstance(given, Dictionary):
-                        items.update(given.items)
-                    is_open = not (node.func.attr == "update" and (given is None or isinstance(given, Dictionary)))
-                    self._scope.state[path] = Dictionary(
-                        tuple(items.items()) if not is_open else (),
-                        known.is_open or is_open,
-                        known.is_forgotten or is_open,
-                    )
+                elif node.func.attr in ("clear", "popitem"):
+                    self._scope.state[path] = Dictionary((), is_open=True, is_forgotten=True)
+                elif node.func.attr in ("update", "setdefault"):
+                    self._scope.state[path] = self._added(known, node)
                 self._scope.memo.clear()
         if isinstance(node.func, ast.Name) and node.func.id in _HARMLESS:
             return
@@ -138,6 +127,31 @@ class Expressions:
             ):
                 self._scope.state[path] = Dictionary((), is_open=True, is_forgotten=True)
                 self._scope.memo.clear()
+
+    def _added(self, known: Dictionary, node: ast.Call) -> Dictionary:
+        """A dict after `update` or `setdefault`, which add keys and take none away."""
+        items = dict(known.items)
+        is_open = known.is_open
+        first = node.args[0] if node.args else None
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "setdefault":
+            if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                items.setdefault(first.value, self._infer(node.args[1]) if len(node.args) > 1 else NONE)
+            else:
+                is_open = True
+            return Dictionary(tuple(items.items()), is_open, known.is_forgotten)
+        if first is not None:
+            given = self._infer(first)
+            if isinstance(given, Dictionary):
+                items.update(given.items)
+                is_open = is_open or given.is_open
+            else:
+                is_open = True
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                is_open = True
+            else:
+                items[keyword.arg] = self._infer(keyword.value)
+        return Dictionary(tuple(items.items()), is_open, known.is_forgotten)
 
     # Expressions
 
