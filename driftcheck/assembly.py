@@ -6,9 +6,25 @@ import hashlib
 from collections import Counter
 from dataclasses import replace
 
-from driftcheck.model import Finding
+from driftcheck.model import Finding, Kind
 
 Lines = dict[str, list[str]]
+
+
+def without_consequences(findings: list[Finding]) -> list[Finding]:
+    """The findings without what `super()` lacks in an override that is reported as one that nobody calls any more."""
+    dead = {
+        (finding.location.path, finding.scope, finding.symbol.rpartition(".")[2])
+        for finding in findings
+        if finding.kind is Kind.DEAD_OVERRIDE
+    }
+    return [found for found in findings if found.kind is not Kind.UNRESOLVED_ATTRIBUTE or not _is_within(found, dead)]
+
+
+def _is_within(finding: Finding, dead: set[tuple[str, str, str]]) -> bool:
+    class_, _, method = finding.scope.rpartition(".")
+    is_own_name = finding.symbol.rpartition(".")[2] == method
+    return is_own_name and finding.message.startswith("super() of ") and (finding.location.path, class_, method) in dead
 
 
 def completed(finding: Finding, lines: Lines) -> Finding:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from driftcheck.assembly import completed, fingerprinted, quoted
+from driftcheck.assembly import completed, fingerprinted, quoted, without_consequences
 from driftcheck.compare.additions import Additions, Name
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.findings import Findings, key_of
@@ -199,7 +199,7 @@ class _Audit:
         result.add("patches", patches)
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(
-            {completed(finding, self.files.lines): None for finding in running},
+            {completed(finding, self.files.lines): None for finding in without_consequences(running)},
             key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
         )
         client, target, baseline = self.client, self.target, self.baseline
