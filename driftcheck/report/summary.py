@@ -147,6 +147,9 @@ def _usages(report: Report, width: int, *, explained: bool) -> Iterator[Line]:
     if unresolved:
         hint = "" if explained else " (--explain-unresolved lists them)"
         yield from _row("unresolved", ", ".join(unresolved) + hint, width)
+    else:
+        # The third answer is always given: nothing left open says more than silence.
+        yield from _row("unresolved", "nothing", width)
 
 
 def _skipped(report: Report, width: int) -> Iterator[Line]:

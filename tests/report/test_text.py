@@ -82,6 +82,7 @@ Nothing found.
   target      vllm 0.16.0, release on the index
   baseline    vllm 0.11.0, release on the index (required by the client's extra datagen)
   checked     3 imports
+  unresolved  nothing
   skipped     1 file
               speculators/bad.py: line 3: invalid syntax
   note        vllm could not be imported: judged from its sources alone
