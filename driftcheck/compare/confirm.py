@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from driftcheck.compare.bind import bind
 from driftcheck.compare.judge import Verdict
-from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
+from driftcheck.model import Signature
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.runtime import RuntimeSymbol
 from driftcheck.surface.signatures import Callee
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Usage
@@ -64,8 +65,12 @@ def _confirmed(usage: Usage, verdict: Verdict, symbol: RuntimeSymbol) -> Verdict
         return verdict
     if symbol.status != "found" or symbol.signature is None or verdict.callee is None or verdict.arguments is None:
         return verdict
-    callee = replace(verdict.callee, runtime_signature=symbol.signature)
-    problems = bind(symbol.signature, verdict.arguments, callee=callee.name, has_receiver=verdict.has_receiver)
+    signature = _with_receiver(verdict, symbol)
+    callee = replace(verdict.callee, runtime_signature=signature)
+    problems = bind(signature, verdict.arguments, callee=callee.name, has_receiver=verdict.has_receiver)
+    if problems and verdict.status == "fits":
+        # A stand-in for what this machine lacks (a GPU's compiler), or a wrapper: neither answer is proof.
+        return replace(verdict, status="unresolved", reason="the interpreter refuses what the sources take")
     wrapped = symbol.outer_signature
     if problems and wrapped is not None and not bind(wrapped, verdict.arguments):
         # `inspect.signature` looks through a wrapper that itself takes the call: what it then does is its own affair.
@@ -77,3 +82,20 @@ def _confirmed(usage: Usage, verdict: Verdict, symbol: RuntimeSymbol) -> Verdict
         status="broken" if problems else "fits",
         confirmed_by=CONFIRMED_BY_SIGNATURE,
     )
+
+
+def _with_receiver(verdict: Verdict, symbol: RuntimeSymbol) -> Signature:
+    """The interpreter's signature, with its receiver where the call passes that itself: `Base.method(self)`."""
+    assert symbol.signature is not None and verdict.callee is not None
+    declaration = verdict.callee.declaration
+    is_method = isinstance(declaration, FunctionDeclaration) and declaration.owner is not None
+    written = verdict.callee.signature.parameters
+    if (
+        not is_method
+        or verdict.has_receiver
+        or verdict.callee.called is not None
+        or symbol.kind != "method"
+        or not written
+    ):
+        return symbol.signature
+    return replace(symbol.signature, parameters=(written[0], *symbol.signature.parameters))

@@ -346,6 +346,10 @@ class Findings:
         is_dropped = raises is None and callee.drops_keywords and problem.kind is Kind.UNKNOWN_ARGUMENT
         if is_dropped:
             said, certainty = f"{problem.message.partition(';')[0]}; {callee.name} drops it", Certainty.CERTAIN
+        if drift is False and earlier is not None and earlier.status == "broken":
+            # Of several things wrong with a call each may be new or old.
+            had = {(old.kind, old.parameter) for old in earlier.problems}
+            drift = (problem.kind, problem.parameter) not in had
         if raises is None:
             drift = True
             is_silent = is_dropped or problem.kind is Kind.POSITIONAL_SHIFT
