@@ -7,8 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from driftcheck.model import Finding, Kind
-
-Lines = dict[str, list[str]]
+from driftcheck.usage.files import Lines
 
 
 def without_consequences(findings: list[Finding]) -> list[Finding]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from driftcheck.compare.bind import bind
 from driftcheck.compare.judge import Verdict
 from driftcheck.model import Signature
-from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.declarations import FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.runtime import RuntimeSymbol
 from driftcheck.surface.signatures import Callee
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Usage
@@ -37,11 +37,8 @@ def _callee_name(callee: Callee) -> str | None:
     declaration = callee.declaration
     if isinstance(declaration, ModuleDeclaration) or "<locals>" in declaration.qualified_name:
         return None
-    if callee.called is not None:
-        return f"{callee.called.module.name}:{callee.called.qualified_name}"
-    if isinstance(declaration, ClassDeclaration):
-        return f"{declaration.module.name}:{declaration.qualified_name}"
-    return f"{declaration.module.name}:{declaration.qualified_name}"
+    asked = declaration if callee.called is None else callee.called
+    return f"{asked.module.name}:{asked.qualified_name}"
 
 
 def confirmed(judged: Iterable[Judged], symbols: Mapping[str, RuntimeSymbol]) -> list[Judged]:

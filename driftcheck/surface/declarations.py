@@ -74,7 +74,6 @@ class FunctionDeclaration:
     owner: ClassDeclaration | None = None
     outer: FunctionDeclaration | None = None
     contexts: tuple[Context, ...] = ()
-    overloads: list[FunctionDeclaration] = field(default_factory=list)
     _body: list[ast.stmt] | None = None
 
     @property
