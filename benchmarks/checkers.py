@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -25,6 +26,14 @@ from driftcheck.tree import SourceTree
 
 CHECKERS = ("ty", "pyright")
 SOURCES = (".py", ".pyi")
+_LIMIT = 20 * 60
+"""Seconds for one run of a checker."""
+MEMORY = "--max-old-space-size=6000"
+"""The heap that pyright gets, in megabytes."""
+
+
+class CheckerFailed(Exception):
+    """A checker came to no end; the text says which and how."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -50,9 +59,10 @@ class Checking:
 
     def diagnostics(self, checker: str, client: SourceTree, target: SourceTree) -> list[Diagnostic]:
         """What a checker says of the client's files with that release of the target on its path, sorted."""
-        kept = self.cache / f"{checker}-{self._key(checker, client, target)}.json.gz"
+        what = f"{checker} of what names it" if checker == "pyright" else checker
+        kept = self.cache / f"{checker}-{self.key(what, checker, client, target)}.json.gz"
         if not kept.is_file():
-            folders = self._folder(client), self._folder(target)
+            folders = self.folder(client), self.folder(target)
             if checker == "ty":
                 output = _run_ty(*folders, client.roots, self.python)
             else:
@@ -62,13 +72,14 @@ class Checking:
             kept.write_bytes(gzip.compress(output.encode(), mtime=0))
         return sorted(set(_READERS[checker](gzip.decompress(kept.read_bytes()).decode())))
 
-    def _key(self, checker: str, client: SourceTree, target: SourceTree) -> str:
+    def key(self, what: str, checker: str, client: SourceTree, target: SourceTree) -> str:
+        """A hash of what is asked, of whom, and of everything that the answer depends on."""
         installed = sorted(path.name for path in self.python.parents[1].glob("lib/python3.*/site-packages/*.dist-info"))
-        what = f"{checker} of what names it" if checker == "pyright" else checker
         parts = [what, version(checker), *installed, "", *_digests(client), "", *_digests(target)]
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
-    def _folder(self, tree: SourceTree) -> Path:
+    def folder(self, tree: SourceTree) -> Path:
+        """A folder with the tree's sources."""
         folder = self.work / f"{tree.name}-{tree.version}"
         if not folder.is_dir():
             for path in tree.paths:
@@ -100,7 +111,8 @@ def _run_ty(client: Path, target: Path, roots: tuple[str, ...], python: Path) ->
     return _output([*command, "--project", str(client), str(client)], client)
 
 
-def _run_pyright(client: Path, target: Path, roots: tuple[str, ...], python: Path, files: list[str]) -> str:
+def write_configuration(client: Path, target: Path, roots: tuple[str, ...], files: list[str]) -> None:
+    """Tells pyright, in the client's folder, which files it is about and where the target is."""
     settings = {
         "include": files,
         "extraPaths": [str(target), *(root for root in roots if root)],
@@ -108,20 +120,31 @@ def _run_pyright(client: Path, target: Path, roots: tuple[str, ...], python: Pat
         "reportMissingModuleSource": "none",
     }
     (client / "pyrightconfig.json").write_text(json.dumps(settings))
+
+
+def _run_pyright(client: Path, target: Path, roots: tuple[str, ...], python: Path, files: list[str]) -> str:
+    write_configuration(client, target, roots, files)
     command = [str(_program("pyright")), "--outputjson", "--pythonpath", str(python), "--project", str(client)]
     output = json.loads(_output(command, client))
     if not output["summary"]["filesAnalyzed"]:
-        raise SystemExit("pyright found no files to check")
+        raise CheckerFailed("pyright found no files to check")
     for found in output["generalDiagnostics"]:
         found["file"] = Path(found["file"]).resolve().relative_to(client.resolve()).as_posix()
     return json.dumps(output["generalDiagnostics"])
 
 
 def _output(command: list[str], folder: Path) -> str:
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    environment = {**os.environ, "NODE_OPTIONS": MEMORY}
+    checker = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=_LIMIT
+        )
+    except subprocess.TimeoutExpired:
+        raise CheckerFailed(f"{checker} did not end within {_LIMIT} s") from None
     # Both end with 1 where they have something to say.
     if done.returncode not in (0, 1) or not done.stdout:
-        raise SystemExit(f"{' '.join(command)} ended with {done.returncode}: {done.stderr[-2000:]}")
+        raise CheckerFailed(f"{checker} ended with {done.returncode}: {done.stderr[-2000:]}")
     return done.stdout
 
 

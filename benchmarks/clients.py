@@ -60,7 +60,7 @@ def main() -> None:
     )
     parser.add_argument("--top", type=int, default=8, metavar="N", help="reasons shown (default: 8)")
     options = parser.parse_args()
-    chosen = [client for client in CLIENTS if _is_asked_for(client, options.clients)]
+    chosen = [client for client in CLIENTS if is_asked_for(client, options.clients)]
     if not chosen:
         raise SystemExit(f"no such client; there are {', '.join(client.specification for client in CLIENTS)}")
     least = Severity(options.findings) if options.findings else None
@@ -90,9 +90,9 @@ def show(report: Report, seconds: float, *, top: int, least: Severity | None) ->
         total = count.checked + count.unresolved
         if total:
             print(f"  {sort:11} {count.checked:6} checked {count.unresolved:6} unresolved {count.checked / total:7.1%}")
-    _print_counts("unresolved", Counter(f"{one.usage}: {one.reason}" for one in report.unresolved), top)
+    print_counts("unresolved", Counter(f"{one.usage}: {one.reason}" for one in report.unresolved), top)
     findings = Counter(f"{finding.severity.value} {finding.kind.value}" for finding in report.findings)
-    _print_counts("findings", findings, len(findings))
+    print_counts("findings", findings, len(findings))
     for finding in report.findings if least is not None else ():
         if least is not None and finding.severity.rank >= least.rank:
             place = finding.location
@@ -100,7 +100,7 @@ def show(report: Report, seconds: float, *, top: int, least: Severity | None) ->
     print()
 
 
-def _print_counts(heading: str, counts: Counter[str], top: int) -> None:
+def print_counts(heading: str, counts: Counter[str], top: int) -> None:
     """Prints the most frequent of what was counted, equal ones by name."""
     ordered = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     if not ordered:
@@ -114,7 +114,8 @@ def _print_counts(heading: str, counts: Counter[str], top: int) -> None:
         print(f"  {rest:6} others")
 
 
-def _is_asked_for(client: Client, names: Iterable[str]) -> bool:
+def is_asked_for(client: Client, names: Iterable[str]) -> bool:
+    """True where one of the names is a part of the client's, or there are none."""
     wanted = list(names)
     return not wanted or any(name in client.specification for name in wanted)
 

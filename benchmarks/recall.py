@@ -25,7 +25,7 @@ from pathlib import Path
 
 import platformdirs
 
-from benchmarks.checkers import CHECKERS, Checking, Diagnostic
+from benchmarks.checkers import CHECKERS, CheckerFailed, Checking, Diagnostic
 from driftcheck.audit import audit_trees
 from driftcheck.compare.judge import Judge
 from driftcheck.model import Finding, Kind, Report, Severity
@@ -325,10 +325,21 @@ def _answers(finding: Finding, line: Line) -> bool:
 
 
 def compare(client: str, good: str, bad: str, checkers: Sequence[str], checking: Checking) -> Comparison:
-    """Holds what the checkers say of a client against what the audit finds; releases without the target's name."""
+    """Holds what the checkers say of a client against what the audit finds; releases without the target's name.
+
+    A checker that comes to no end is left out, and said to be.
+    """
     tree, earlier, later = client_tree(client), target_tree(f"vllm=={good}"), target_tree(f"vllm=={bad}")
-    before = [found for checker in checkers for found in checking.diagnostics(checker, tree, earlier)]
-    after = [found for checker in checkers for found in checking.diagnostics(checker, tree, later)]
+    before: list[Diagnostic] = []
+    after: list[Diagnostic] = []
+    for checker in checkers:
+        try:
+            found = [checking.diagnostics(checker, tree, target) for target in (earlier, later)]
+        except CheckerFailed as error:
+            print(f"{client}, left out: {error}")
+            continue
+        before += found[0]
+        after += found[1]
     return Comparison(tree, earlier, later, new_lines(before, after))
 
 
