@@ -13,6 +13,7 @@ from driftcheck.surface.values import Value
 
 if TYPE_CHECKING:
     from driftcheck.surface.facts import Facts
+    from driftcheck.surface.program import Program
 
 _MOST_CALLS = 12
 
@@ -41,7 +42,7 @@ class GivenArguments:
             given = _argument(function, parameter, call) if call is not None else None
             if given is None or count >= _MOST_CALLS:
                 return None
-            value = self.facts.evaluate(given, self._scope(module, given))
+            value = self.facts.evaluate(given, scope_around(self.program, module, given))
             if value is None or not value.is_fact or (found is not None and value.value != found.value):
                 return None
             found = value
@@ -61,20 +62,35 @@ class GivenArguments:
                 elif _name_of(node) == name and id(node) not in called:
                     yield module, None
 
-    def _scope(self, module: ModuleDeclaration, node: ast.expr) -> Scope:
-        """The scope of the function around an expression, else the module's."""
-        inner: FunctionDeclaration | None = None
-        pending: list[Binding] = [binding for bindings in module.names.values() for binding in bindings]
-        while pending:
-            binding = pending.pop()
-            if binding.class_ is not None:
-                pending += [member for members in binding.class_.members.values() for member in members]
-            elif (function := binding.function) is not None:
-                if function.line <= node.lineno <= (function.node.end_lineno or 0):
-                    inner = function
-                    scope = self.program.function_scope(function)
-                    pending = [member for members in scope.locals.values() for member in members]
-        return ModuleScope(self.program, module) if inner is None else self.program.function_scope(inner)
+
+def scope_around(program: Program, module: ModuleDeclaration, node: ast.AST) -> Scope:
+    """The scope of the innermost function around a node, else the module's."""
+    line: int = node.lineno  # type: ignore[attr-defined]
+    inner: FunctionDeclaration | None = None
+    pending: list[Binding] = [binding for bindings in module.names.values() for binding in bindings]
+    while pending:
+        binding = pending.pop()
+        if binding.class_ is not None:
+            pending += [member for members in binding.class_.members.values() for member in members]
+        elif (function := binding.function) is not None:
+            if function.line <= line <= (function.node.end_lineno or 0):
+                inner = function
+                scope = program.function_scope(function)
+                pending = [member for members in scope.locals.values() for member in members]
+    return ModuleScope(program, module) if inner is None else program.function_scope(inner)
+
+
+def given_by_name(node: ast.Call, function: FunctionDeclaration, *, skips_first: bool) -> dict[str, ast.expr]:
+    """What a call gives each parameter, as far as plain arguments say."""
+    arguments = function.node.args
+    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]][1 if skips_first else 0 :]
+    given: dict[str, ast.expr] = {}
+    for name, value in zip(names, node.args, strict=False):
+        if isinstance(value, ast.Starred):
+            break
+        given[name] = value
+    given.update({keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None})
+    return given
 
 
 def _name_of(node: ast.AST) -> str:

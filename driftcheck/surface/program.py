@@ -27,6 +27,7 @@ from driftcheck.surface.exports import ModuleGetattr
 from driftcheck.surface.facts import Facts
 from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.inference import Inference
+from driftcheck.surface.installed import Installations
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
 from driftcheck.surface.types import (
@@ -104,6 +105,7 @@ class Program:
         self.inference = Inference(self)
         self.class_decorators = ClassDecorators(self)
         self.heirs = Heirs(self)
+        self.installations = Installations(self)
 
     # Modules
 

@@ -246,6 +246,15 @@ class FunctionScope(_PlainScope):
             inherited = self.program.classes.inherited_parameter(self.declaration, name)
             if inherited is not None:
                 return inherited
+        elif first is not None and first.arg == "self":
+            installations = self.program.installations
+            installed = (
+                installations.receiver(self.declaration)
+                if node is first
+                else installations.parameter(self.declaration, name)
+            )
+            if installed is not None:
+                return installed
         default = self._default(node)
         if default is not None and not (isinstance(default, ast.Constant) and default.value is None):
             found = self.program.inference.infer(default, self.outer)

@@ -70,6 +70,13 @@ class Instance:
     exact: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Family:
+    """A value of one of the classes of a family that the target's rules name; which one, nothing says."""
+
+    name: str
+
+
 # What a decorator makes of a function: a kernel is launched on a grid, `kernel[grid](…)`, and a tuned one is given some
 # of its arguments by its tuner; "wrapped" stands for a wrapper that takes anything and passes all of it on.
 Transformed = Choice[
@@ -175,6 +182,7 @@ Type = _Union[  # noqa: UP007 - a class here is named Union, and mypy takes no `
     External,
     Class,
     Instance,
+    Family,
     Function,
     Lambda,
     Literal,

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
-from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.given_arguments import given_by_name
 from driftcheck.surface.program import Program
-from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Absent, Class, External, Function, Instance, Lambda, Module, Type, Unknown
 from driftcheck.usage.usages import Common, PatchUsage, Wrapped
 
@@ -24,16 +21,6 @@ _SETTERS = frozenset(("monkeypatch.setattr", "mp.setattr"))
 _MOCKS = frozenset(("mocker.patch", "unittest.mock.patch", "mock.patch"))
 _OBJECT_MOCKS = frozenset(f"{name}.object" for name in _MOCKS)
 _WRAPPERS = frozenset(("wrap_function_wrapper", "wrap_object", "wrap"))
-_PUTTING = re.compile(r"\bsetattr\(|^\s*\w+\.\w+\s*=\s*\w+\s*$")
-
-
-@dataclass(frozen=True, slots=True)
-class _Put:
-    """What a helper of the client's stores: each part is a parameter's name or an expression of the helper's own."""
-
-    owner: str
-    name: str | ast.Constant
-    value: str | None
 
 
 class Patches:
@@ -50,7 +37,6 @@ class Patches:
         self.concerns = concerns
         self.infer = infer
         self.common = common
-        self._helpers: dict[FunctionDeclaration, tuple[_Put, ...]] = {}
 
     def stored(self, owner: ast.expr, name: str, value: ast.expr, place: ast.AST) -> Iterator[PatchUsage]:
         """The patch that an assignment to an attribute makes."""
@@ -164,17 +150,10 @@ class Patches:
 
     def _by_helper(self, node: ast.Call, callee: Function) -> Iterator[PatchUsage]:
         """What a function of the client's puts where its arguments say."""
-        declaration = callee.declaration
-        if self.program.is_target(declaration.module.name) or not self.program.is_client(declaration.module.name):
-            return
-        puts = self._helpers.get(declaration)
-        if puts is None:
-            lines = declaration.module.lines[declaration.line : declaration.node.end_lineno]
-            is_helper = any(_PUTTING.search(line) for line in lines)
-            puts = self._helpers[declaration] = tuple(_puts(declaration)) if is_helper else ()
+        puts = self.program.installations.puts(callee.declaration)
         if not puts:
             return
-        given = _given(node, declaration, skips_first=callee.skips_first)
+        given = given_by_name(node, callee.declaration, skips_first=callee.skips_first)
         for put in puts:
             owner = given.get(put.owner)
             name = put.name if isinstance(put.name, ast.Constant) else given.get(put.name)
@@ -187,42 +166,6 @@ def _replacement(node: ast.Call, place: int) -> ast.expr | None:
     if len(node.args) > place:
         return node.args[place]
     return next((keyword.value for keyword in node.keywords if keyword.arg == "new"), None)
-
-
-def _puts(function: FunctionDeclaration) -> Iterator[_Put]:
-    arguments = function.node.args
-    parameters = {argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
-    for node in own_nodes(function.body):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
-            if len(node.args) != 3:
-                continue
-            owner, name, value = node.args
-            if not isinstance(owner, ast.Name) or owner.id not in parameters:
-                continue
-            shown = value.id if isinstance(value, ast.Name) and value.id in parameters else None
-            if isinstance(name, ast.Name) and name.id in parameters:
-                yield _Put(owner.id, name.id, shown)
-            elif isinstance(name, ast.Constant):
-                yield _Put(owner.id, name, shown)
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Attribute):
-            target = node.targets[0]
-            if isinstance(target.value, ast.Name) and target.value.id in parameters - {"self", "cls"}:
-                shown = node.value.id if isinstance(node.value, ast.Name) and node.value.id in parameters else None
-                if shown is not None:
-                    yield _Put(target.value.id, ast.copy_location(ast.Constant(target.attr), target), shown)
-
-
-def _given(node: ast.Call, function: FunctionDeclaration, *, skips_first: bool) -> dict[str, ast.expr]:
-    """What a call gives each parameter, as far as plain arguments say."""
-    arguments = function.node.args
-    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args]][1 if skips_first else 0 :]
-    given: dict[str, ast.expr] = {}
-    for name, value in zip(names, node.args, strict=False):
-        if isinstance(value, ast.Starred):
-            break
-        given[name] = value
-    given.update({keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None})
-    return given
 
 
 def _dotted(node: ast.expr) -> str:
