@@ -9,6 +9,7 @@ from driftcheck.compare.acceptance import gained_parameters, takes_all
 from driftcheck.compare.annotations import admits_none
 from driftcheck.compare.bind import assignment
 from driftcheck.compare.callsites import CallSite
+from driftcheck.compare.declared_results import changed_result
 from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.reach import Reach
 from driftcheck.compare.refusals import Complaint, Refused, new_ones, refused_of, worst_of
@@ -147,7 +148,7 @@ class Overrides:
                         "TypeError: 'NoneType' object" if fails else None,
                         site,
                     )
-        return self._arity(override, before) or self._none_passed(override, before)
+        return self._arity(override, before) or self._none_passed(override, before) or self._declared(override, before)
 
     def _arity(self, override: Override, before: Definition) -> Complaint | None:
         """A tuple of another length than the base gives now."""
@@ -175,6 +176,16 @@ class Overrides:
                     site,
                 )
         return None
+
+    def _declared(self, override: Override, before: Definition) -> Complaint | None:
+        """A result that is still declared as the base's was, which is declared as something else now."""
+        own, base = override.own, override.base
+        assert base is not None and self.baseline is not None
+        now = changed_result(self.target, self.baseline, own, base, before)
+        if not now:
+            return None
+        message = f"{own.shown}() still gives what {base.shown}() gave, which gives {now} now"
+        return Complaint(Kind.INVALID_OVERRIDE, Severity.WARNING, Certainty.LIKELY, message, None, None)
 
     def _tuple_length(self, release: Release, function: FunctionDeclaration) -> int | None:
         returned = release.program.inference.returned(Function(function))
