@@ -10,6 +10,7 @@ from pathlib import Path
 from driftcheck.assembly import completed, fingerprinted, quoted, without_consequences
 from driftcheck.compare.additions import Additions, Name
 from driftcheck.compare.confirm import Judged
+from driftcheck.compare.contracts import with_rules
 from driftcheck.compare.findings import Findings, key_of
 from driftcheck.compare.hidden import called_classes, hidden_drift
 from driftcheck.compare.judge import Judge, Verdict
@@ -197,6 +198,9 @@ class _Audit:
             notices.append(f"no file of the client uses the target ({packages})")
         result.add("overrides", classes)
         result.add("patches", patches)
+        result.findings = with_rules(
+            result.findings, judged, judge, self.earlier_judge, is_own=self._is_own_baseline(), client=self.modules
+        )
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(
             {completed(finding, self.files.lines): None for finding in without_consequences(running)},

@@ -67,11 +67,12 @@ def knowledge_of(names: Collection[str]) -> Knowledge | None:
 @functools.cache
 def attributes_of_libraries() -> dict[str, frozenset[str]]:
     """The attributes of well-known classes of other libraries, by the class's dotted path."""
-    table = _toml(rules_folder() / "libraries.toml")
+    table = read_toml(rules_folder() / "libraries.toml")
     return {path: frozenset(entry["attributes"]) for path, entry in table.items()}
 
 
-def _toml(file: Path) -> dict[str, Any]:
+def read_toml(file: Path) -> dict[str, Any]:
+    """A TOML file of the rules; raises DriftcheckError where it can't be read."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -79,11 +80,11 @@ def _toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise DriftcheckError(f"rules/{file.name} can't be read: {error}") from error
+        raise DriftcheckError(f"{'/'.join(file.parts[-2:])} can't be read: {error}") from error
 
 
 def _read(file: Path) -> Knowledge:
-    table = _toml(file)
+    table = read_toml(file)
     try:
         environment = table.get("environment")
         rpc = table.get("rpc")

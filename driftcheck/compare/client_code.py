@@ -1,0 +1,164 @@
+"""What a client's own code says by name, wherever it stands: the names it mentions, stores to and gives values for."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Iterator, Sequence
+
+from driftcheck.rules import ClientCondition
+from driftcheck.surface.declarations import ModuleDeclaration
+from driftcheck.surface.program import Program
+from driftcheck.surface.syntax import nodes_of, stored_targets
+
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+class ClientCode:
+    """Answers questions about the syntax of a client's modules."""
+
+    def __init__(self, program: Program, modules: Sequence[ModuleDeclaration]) -> None:
+        self.program = program
+        self.modules = tuple(modules)
+        self._mentioned: dict[ast.AST, frozenset[str]] = {}
+        self._given: dict[ast.Module, tuple[tuple[str, ast.expr], ...]] = {}
+
+    def holds(self, condition: ClientCondition) -> bool:
+        """True where the client's code is as a condition asks; of `calls` only the names are told apart."""
+        modules = self.modules
+        if condition.in_class_of is not None:
+            modules = tuple(self.modules_of_class(condition.in_class_of))
+        trees = [module.tree for module in modules if module.tree is not None]
+        return any(self._says(condition, tree) for tree in trees) is not condition.is_never
+
+    def modules_of_class(self, parameter: str) -> Iterator[ModuleDeclaration]:
+        """The client's modules of the classes that strings given for a parameter name."""
+        seen: set[str] = set()
+        for module in self.modules:
+            for name, value in self._gives(module.tree) if module.tree is not None else ():
+                if name != parameter or not isinstance(value, ast.Constant) or not isinstance(value.value, str):
+                    continue
+                home = value.value.replace(":", ".").rpartition(".")[0]
+                if home in seen or not self.program.is_client(home):
+                    continue
+                seen.add(home)
+                found = self.program.module(home)
+                if found is not None:
+                    yield found
+
+    def mentions(self, names: Iterable[str], module: ModuleDeclaration, line: int, within: str) -> bool:
+        """True where one of these names stands in the function, class or module of a line, or anywhere ("client")."""
+        if within == "client":
+            roots: list[ast.AST] = [each.tree for each in self.modules if each.tree is not None]
+        else:
+            roots = [_around(module.tree, line, within)] if module.tree is not None else []
+        return any(not self._names(root).isdisjoint(names) for root in roots)
+
+    def _says(self, condition: ClientCondition, tree: ast.Module) -> bool:
+        names = {path.rpartition(".")[2] for path in condition.names}
+        if condition.question == "gives":
+            return any(name in names and _is_one_of(value, condition) for name, value in self._gives(tree))
+        if condition.question == "stores":
+            targets = (target for statement in tree.body for target in stored_targets(statement))
+            return any(isinstance(target, ast.Attribute) and target.attr in names for target in targets)
+        if condition.question == "calls":
+            calls = (node.func for node in nodes_of(tree) if isinstance(node, ast.Call))
+            return any(_last_name(callee) in names for callee in calls)
+        return not self._names(tree).isdisjoint(names)
+
+    def _names(self, root: ast.AST) -> frozenset[str]:
+        """Every name below a node: of things, attributes, keywords, definitions, and of strings that are names."""
+        found = self._mentioned.get(root)
+        if found is None:
+            found = self._mentioned[root] = frozenset(name for node in nodes_of(root) for name in _names_of(node))
+        return found
+
+    def _gives(self, tree: ast.Module) -> tuple[tuple[str, ast.expr], ...]:
+        """What the client gives by name: as a keyword, under a key, to an attribute, or with `setattr`."""
+        found = self._given.get(tree)
+        if found is None:
+            found = self._given[tree] = tuple(given for node in nodes_of(tree) for given in _given_by(node))
+        return found
+
+
+def enclosing_function(tree: ast.Module, line: int) -> ast.AST:
+    """The innermost function around a line, else the module."""
+    return _around(tree, line, "function")
+
+
+def enclosing_class(tree: ast.Module, line: int) -> ast.AST:
+    """The outermost class around a line, else its outermost function, else the module."""
+    return _around(tree, line, "class")
+
+
+def _around(tree: ast.Module | None, line: int, within: str) -> ast.AST:
+    assert tree is not None
+    chain: list[ast.AST] = []
+    body: Sequence[ast.AST] = tree.body
+    while True:
+        inner = next((each for root in body for each in _scopes_at(root, line)), None)
+        if inner is None:
+            break
+        chain.append(inner)
+        body = inner.body
+    if within == "module" or not chain:
+        return tree
+    if within == "class":
+        return next((node for node in chain if isinstance(node, ast.ClassDef)), chain[0])
+    return next((node for node in reversed(chain) if not isinstance(node, ast.ClassDef)), tree)
+
+
+def _scopes_at(root: ast.AST, line: int) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    for node in nodes_of(root):
+        if isinstance(node, _SCOPES) and node.lineno <= line <= (node.end_lineno or node.lineno):
+            yield node
+
+
+def _names_of(node: ast.AST) -> Iterator[str]:
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+    elif isinstance(node, ast.keyword | ast.arg) and node.arg is not None:
+        yield node.arg
+    elif isinstance(node, ast.alias):
+        yield node.name.rpartition(".")[2]
+    elif isinstance(node, _SCOPES):
+        yield node.name
+    elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+        name = node.value.replace(":", ".").rpartition(".")[2]
+        if name.isidentifier():
+            yield name
+
+
+def _given_by(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
+    if isinstance(node, ast.Call):
+        for keyword in node.keywords:
+            if keyword.arg is not None:
+                yield keyword.arg, keyword.value
+        if _last_name(node.func) in ("setattr", "setdefault") and len(node.args) > 1:
+            name = node.args[-2]
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield name.value, node.args[-1]
+    elif isinstance(node, ast.Dict):
+        for key, value in zip(node.keys, node.values, strict=True):
+            if isinstance(key, ast.Constant) and isinstance(key.value, str):
+                yield key.value, value
+    elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+            if isinstance(target, ast.Attribute):
+                yield target.attr, node.value
+            elif isinstance(target, ast.Subscript) and isinstance(target.slice, ast.Constant):
+                yield str(target.slice.value), node.value
+
+
+def _is_one_of(value: ast.expr, condition: ClientCondition) -> bool:
+    """True where a value is one of those asked for, or where the answer has to be no and it might be one."""
+    if not condition.values:
+        return True
+    if not isinstance(value, ast.Constant):
+        return condition.is_never
+    return ast.unparse(value) in condition.values
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -1,0 +1,102 @@
+"""Is the result of a call taken apart like a list: subscripted, iterated, measured or unpacked, now or later."""
+
+from __future__ import annotations
+
+import ast
+
+from driftcheck.compare.client_code import enclosing_class, enclosing_function
+from driftcheck.surface.declarations import ModuleDeclaration
+from driftcheck.surface.syntax import children, nodes_of
+
+_TAKING_ITERABLES = frozenset(
+    ("len", "list", "tuple", "iter", "enumerate", "zip", "sorted", "next", "sum", "any", "all")
+)
+
+
+def taken_apart(module: ModuleDeclaration, call: ast.Call) -> ast.AST | None:
+    """The first place where the result of a call is taken apart, None where nothing shows it."""
+    assert module.tree is not None
+    function = enclosing_function(module.tree, call.lineno)
+    parents = {id(child): node for node in nodes_of(function) for child in children(node)}
+    node: ast.AST = call
+    parent = parents.get(id(node))
+    while isinstance(parent, ast.Await | ast.NamedExpr) and node is not getattr(parent, "target", None):
+        if isinstance(parent, ast.NamedExpr):
+            return _used(function, ast.unparse(parent.target), parent)
+        node, parent = parent, parents.get(id(parent))
+    if parent is None:
+        return None
+    if isinstance(parent, ast.comprehension) or _takes_apart(parent, node):
+        return node if isinstance(parent, ast.comprehension | ast.For | ast.AsyncFor) else parent
+    targets: list[ast.expr] = []
+    if isinstance(parent, ast.Assign):
+        targets = parent.targets
+    elif isinstance(parent, ast.AnnAssign):
+        targets = [parent.target]
+    for target in targets:
+        if isinstance(target, ast.Tuple | ast.List):
+            return target
+        if isinstance(target, ast.Name):
+            return _used(function, target.id, parent)
+        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            return _used(enclosing_class(module.tree, call.lineno), ast.unparse(target), parent)
+    return None
+
+
+def _used(root: ast.AST, name: str, assignment: ast.AST) -> ast.AST | None:
+    """The first place after an assignment where what a name stands for is taken apart; of attributes, any place."""
+    is_attribute = "." in name
+    for node in nodes_of(root):
+        if isinstance(node, ast.Call) and _is_type_test(node, name):
+            # The client tells one reply from a list of them itself.
+            return None
+    first = 0 if is_attribute else getattr(assignment, "end_lineno", None) or 0
+    last: int | None = None
+    for node in _in_order(root):
+        if node.lineno <= first:
+            continue
+        if last is not None and node.lineno > last:
+            return None
+        if not is_attribute and _rebinds(node, name):
+            # Its own new value may still be made of the old one.
+            last = node.end_lineno
+        for value in _values_in(node):
+            if isinstance(value, ast.Name | ast.Attribute) and ast.unparse(value) == name and _takes_apart(node, value):
+                return value if isinstance(node, ast.For | ast.AsyncFor) else node
+    return None
+
+
+def _in_order(root: ast.AST) -> list[ast.expr | ast.stmt]:
+    """The statements and expressions below a root by place."""
+    found = [node for node in nodes_of(root) if isinstance(node, ast.expr | ast.stmt)]
+    return sorted(found, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _values_in(node: ast.AST) -> list[ast.AST]:
+    """What stands right below a node; of a comprehension also what it goes over."""
+    below = children(node)
+    return below + [each.iter for each in below if isinstance(each, ast.comprehension)]
+
+
+def _rebinds(node: ast.AST, name: str) -> bool:
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+
+
+def _takes_apart(node: ast.AST, value: ast.AST) -> bool:
+    if isinstance(node, ast.Subscript):
+        return node.value is value
+    if isinstance(node, ast.For | ast.AsyncFor):
+        return node.iter is value
+    if isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+        return any(generator.iter is value for generator in node.generators)
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id in _TAKING_ITERABLES and value in node.args
+    if isinstance(node, ast.Assign):
+        return node.value is value and any(isinstance(target, ast.Tuple | ast.List) for target in node.targets)
+    return isinstance(node, ast.Starred)
+
+
+def _is_type_test(node: ast.Call, name: str) -> bool:
+    is_test = isinstance(node.func, ast.Name) and node.func.id == "isinstance" and bool(node.args)
+    return is_test and ast.unparse(node.args[0]) == name
