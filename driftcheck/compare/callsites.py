@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -77,8 +77,7 @@ class CallSites:
         """The calls `something.name(...)` in functions of the target, those of modules near to `near` first."""
         found = self._methods.get(name)
         if found is None:
-            needle = b"." + name.encode()
-            places = self.files_with(re.compile(rb"%s\s*\(" % re.escape(needle)), (needle,))
+            places = self.files_with(re.compile(rb"\.%s\s*\(" % re.escape(name.encode())), (name,))
             if sum(map(len, places.values())) > _SITES_READ:
                 places = _nearest(places, near)
             found = self._methods[name] = tuple(self._read(places, name, is_attribute=True))
@@ -117,31 +116,25 @@ class CallSites:
             self._definers[name] = self._find_definers(name)
         return self._definers[name]
 
-    def mentions(self, pattern: re.Pattern[bytes], word: bytes) -> bool:
+    def mentions(self, pattern: re.Pattern[bytes], word: str) -> bool:
         """True where some source of the target holds the pattern, of which the word is a part."""
-        return any(word in data and pattern.search(data) for _, data in self.program.target_sources())
+        return any(pattern.search(data) for _, data in self.program.target_holding(word))
 
-    def files_with(self, pattern: re.Pattern[bytes], words: Collection[bytes]) -> dict[str, list[int]]:
+    def files_with(self, pattern: re.Pattern[bytes], words: Collection[str]) -> dict[str, list[int]]:
         """The lines of every file on which a pattern begins; one of the words is part of whatever it matches."""
         places: dict[str, list[int]] = {}
-        for path, data in self.program.target_sources():
-            # Looking for words first costs a tenth.
-            if any(word in data for word in words):
-                lines = [data.count(b"\n", 0, match.start()) + 1 for match in pattern.finditer(data)]
-                if lines:
-                    places[path] = lines
+        holding = {path: data for word in words for path, data in self.program.target_holding(word)}
+        for path, data in sorted(holding.items()):
+            lines = [data.count(b"\n", 0, match.start()) + 1 for match in pattern.finditer(data)]
+            if lines:
+                places[path] = lines
         return places
 
-    def modules_with(self, texts: Sequence[str]) -> list[ModuleDeclaration]:
-        """The modules whose source holds all of these texts."""
-        needles = [text.encode() for text in texts]
-        found: list[ModuleDeclaration] = []
-        for path, data in self.program.target_sources():
-            if all(needle in data for needle in needles):
-                module = self._module(path)
-                if module is not None:
-                    found.append(module)
-        return found
+    def modules_defining(self, name: str, parameters: Collection[str]) -> list[ModuleDeclaration]:
+        """The modules whose source defines a function of that name and holds the names of these parameters."""
+        needle = f"def {name}(".encode()
+        paths = [path for path, data in self.program.target_holding(name, *sorted(parameters)) if needle in data]
+        return [module for path in paths if (module := self._module(path)) is not None]
 
     def sites_on(self, path: str, lines: list[int]) -> Iterator[tuple[FunctionDeclaration, ModuleDeclaration]]:
         """The innermost functions that hold these lines of a file, each once."""
@@ -218,7 +211,7 @@ class CallSites:
 
     def _find_definers(self, name: str) -> tuple[ClassDeclaration, ...] | None:
         pattern = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+%s\b" % re.escape(name.encode()), re.MULTILINE)
-        places = self.files_with(pattern, (name.encode(),))
+        places = self.files_with(pattern, (name,))
         if sum(map(len, places.values())) > _DEFINITIONS_READ:
             return None
         found: list[ClassDeclaration] = []

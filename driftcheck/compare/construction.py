@@ -95,11 +95,12 @@ class Constructions:
         word = re.escape(base.name.encode())
         declared = re.compile(rb"\b[tT]ype\[\s*[\"']?(?:\w+\.)*%s\b" % word)
         holders: set[bytes] = set()
-        for path in release.sites.files_with(declared, (base.name.encode(),)):
+        for path in release.sites.files_with(declared, (base.name,)):
             holders.update(name for name, type_ in self._declaring(release, path) if declared.search(type_))
         if not holders:
             return
-        for path in sorted(release.sites.files_with(_words(holders), holders))[:_FILES_READ]:
+        holding = release.sites.files_with(_words(holders), {holder.decode() for holder in holders})
+        for path in sorted(holding)[:_FILES_READ]:
             data = release.program.target.read(path)
             names = holders | _assigned(data, holders)
             lines = [data.count(b"\n", 0, match.start()) + 1 for match in _words(names).finditer(data)]

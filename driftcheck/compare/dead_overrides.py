@@ -51,7 +51,7 @@ class DeadOverrides:
             if self.target.program.classes.stored_names(base).get(name):
                 return True
         word = re.escape(name.encode())
-        return self.target.sites.mentions(re.compile(rb"\.%s\b|[\"']%s[\"']" % (word, word)), name.encode())
+        return self.target.sites.mentions(re.compile(rb"\.%s\b|[\"']%s[\"']" % (word, word)), name)
 
     def _is_used(self, name: str) -> bool:
         """True where the client itself calls it, or names it in a string."""

@@ -39,6 +39,6 @@ class Variables:
         found = self._mentioned.get(name)
         if found is None:
             quoted = f'"{name}"'.encode(), f"'{name}'".encode()
-            found = any(quoted[0] in data or quoted[1] in data for _, data in self.program.target_sources())
+            found = any(quoted[0] in data or quoted[1] in data for _, data in self.program.target_holding(name))
             self._mentioned[name] = found
         return found

@@ -179,7 +179,7 @@ class Reach:
         return found
 
     def _find_specific_call(self, name: str, keywords: frozenset[str], base: ClassDeclaration) -> bool:
-        modules = self.release.sites.modules_with([f"def {name}(", *sorted(keywords)])
+        modules = self.release.sites.modules_defining(name, keywords)
         if len(modules) > _MODULES_READ:
             return False
         root = self._root(name, base)

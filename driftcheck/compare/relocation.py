@@ -58,15 +58,13 @@ class Relocation:
         )
 
     def _definitions(self, name: str) -> list[NewHome]:
-        needle = name.encode()
         pattern = re.compile(
-            rb"^(?:class|def|async def)[ \t]+%s\b|^%s[ \t]*(?::[^=\n]+)?=[^=]" % ((re.escape(needle),) * 2),
+            rb"^(?:class|def|async def)[ \t]+%s\b|^%s[ \t]*(?::[^=\n]+)?=[^=]" % ((re.escape(name.encode()),) * 2),
             re.MULTILINE,
         )
         homes: list[NewHome] = []
-        for path, data in self.program.target_sources():
-            # Looking for bytes costs next to nothing, looking for a pattern in all of a release does not.
-            match = pattern.search(data) if needle in data else None
+        for path, data in self.program.target_holding(name):
+            match = pattern.search(data)
             if match is None:
                 continue
             module = self.program.target_index.name_of(path)
@@ -80,11 +78,9 @@ class Relocation:
 
     def _exporters(self, name: str) -> list[str]:
         """Packages whose `__init__` mentions the name, which may hand it on."""
-        text = name.encode()
-        needle = re.compile(rb"\b%s\b" % re.escape(text))
         found: list[str] = []
-        for path, data in self.program.target_sources():
-            if path.endswith("/__init__.py") and text in data and needle.search(data):
+        for path, _ in self.program.target_holding(name):
+            if path.endswith("/__init__.py"):
                 module = self.program.target_index.name_of(path)
                 if module is not None:
                     found.append(module)

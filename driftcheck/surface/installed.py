@@ -106,10 +106,8 @@ class Installations:
 
     def _search(self, function: FunctionDeclaration) -> Iterator[_Installation]:
         count = 0
-        for module_name in self.program.loaded_modules():
-            module = self.program.module(module_name)
-            if module is None or module.tree is None or not self.program.is_client(module_name):
-                continue
+        for module in self.program.client_modules_holding(function.name):
+            assert module.tree is not None
             for node in nodes_around(module.tree, module.text, function.name):
                 if not isinstance(node, ast.Assign | ast.Call):
                     continue

@@ -39,7 +39,6 @@ class Probes:
     def __init__(self, facts: Facts) -> None:
         self.facts = facts
         self.program = facts.program
-        self._sources: list[bytes] | None = None
         self._stored: dict[str, bool] = {}
         self._put: dict[str, bool] = {}
         self._defined: dict[str, bool] = {}
@@ -170,8 +169,7 @@ class Probes:
         """The sources of the target that hold a name."""
         found = self._mentions.get(name)
         if found is None:
-            plain = name.encode()
-            found = self._mentions[name] = [data for _, data in self.program.target_sources() if plain in data]
+            found = self._mentions[name] = [data for _, data in self.program.target_holding(name)]
         return found
 
     def _is_put_on_values(self, name: str, mentioning: list[bytes]) -> bool:
@@ -192,8 +190,7 @@ class Probes:
             return known
         needle = re.escape(name).encode()
         pattern = re.compile(rb"^[ \t]+(?:(?:async[ \t]+)?def[ \t]+%s\b|%s[ \t]*[:=])" % (needle, needle), re.MULTILINE)
-        plain = name.encode()
-        found = any(plain in data and pattern.search(data) for data in self._client_sources())
+        found = any(pattern.search(data) for _, data in self.program.client_holding(name))
         self._defined[name] = found
         return found
 
@@ -211,17 +208,9 @@ class Probes:
             pattern = re.compile(
                 rb"\.%s\s*(:[^=\n]+)?=[^=]|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle), re.MULTILINE
             )
-            plain = name.encode()
-            found = self._stored[name] = any(plain in data and pattern.search(data) for data in self._client_sources())
+            found = any(pattern.search(data) for _, data in self.program.client_holding(name))
+            self._stored[name] = found
         return found
-
-    def _client_sources(self) -> list[bytes]:
-        """Every source of the client."""
-        if self._sources is None:
-            client, index = self.program.client, self.program.client_index
-            paths = sorted(index.sources.values()) if index is not None else []
-            self._sources = [client.read(path) for path in paths] if client is not None else []
-        return self._sources
 
     # Tables of names
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from driftcheck.surface.annotations import Annotations
 from driftcheck.surface.class_decorators import ClassDecorators
@@ -44,6 +44,7 @@ from driftcheck.surface.types import (
     members_of,
     union,
 )
+from driftcheck.surface.words import Source, Words
 from driftcheck.tree import SourceTree
 
 # Compiled or generated modules, which a source tree or a wheel for other hardware does not list.
@@ -77,6 +78,7 @@ class Program:
         others: Sequence[SourceTree] = (),
         *,
         shared: dict[str, ModuleDeclaration] | None = None,
+        client_words: Words | None = None,
     ) -> None:
         self.target = target
         self.client = client
@@ -91,7 +93,9 @@ class Program:
         self._modules: dict[str, ModuleDeclaration | None] = dict(shared) if shared is not None else {}
         self._stores: dict[str, bool] = {}
         self._registered: frozenset[str] | None = None
-        self._sources: list[tuple[str, bytes]] | None = None
+        self._sources: list[Source] | None = None
+        self._target_words = Words(self.target_sources)
+        self._client_words = client_words or Words(self._client_sources)
         self._names: dict[tuple[str, str, bool], Type] = {}
         self._resolving: set[tuple[str, str, bool]] = set()
         self._attempts: dict[int, bool | None] = {}
@@ -556,11 +560,36 @@ class Program:
 
     # Where things are
 
-    def target_sources(self) -> list[tuple[str, bytes]]:
+    def target_sources(self) -> list[Source]:
         """Every source of the target with its path, for searches through the whole of it."""
         if self._sources is None:
             self._sources = [(path, self.target.read(path)) for path in sorted(self.target_index.sources.values())]
         return self._sources
+
+    def target_holding(self, *words: str) -> list[Source]:
+        """The sources of the target that hold all of these words."""
+        return self._target_words.holding(*words)
+
+    def client_holding(self, *words: str) -> list[Source]:
+        """The sources of the client that hold all of these words, whether they have to do with the target or not."""
+        return self._client_words.holding(*words)
+
+    def client_modules_holding(self, word: str) -> Iterator[ModuleDeclaration]:
+        """The modules of the client that are read and hold a word, in the order of their names."""
+        index = self.client_index
+        if index is None:
+            return
+        names = sorted(name for path, _ in self.client_holding(word) if (name := index.name_of(path)) is not None)
+        for name in names:
+            module = self._modules.get(name)
+            if module is not None and module.tree is not None:
+                yield module
+
+    def _client_sources(self) -> list[Source]:
+        index = self.client_index
+        if index is None:
+            return []
+        return [(path, index.tree.read(path)) for path in sorted(index.sources.values())]
 
     def quotes(self, class_: ClassDeclaration, name: str) -> bool:
         """True where a class's source holds the name in quotes."""
@@ -572,8 +601,8 @@ class Program:
         if self._registered is None:
             self._registered = frozenset(
                 found.decode()
-                for _, data in self.target_sources()
-                if b"register_" in data
+                for word in ("register_parameter", "register_buffer")
+                for _, data in self.target_holding(word)
                 for found in _REGISTRATION.findall(data)
             )
         return name in self._registered
@@ -587,9 +616,7 @@ class Program:
                 % ((name.encode(),) * 4),
                 re.MULTILINE,
             )
-            needle = name.encode()
-            found = False
-            found = any(needle in data and pattern.search(data) for _, data in self.target_sources())
+            found = any(pattern.search(data) for _, data in self.target_holding(name))
             self._stores[name] = found
         return found
 

@@ -101,7 +101,7 @@ class Reachability:
             for module in self.modules
             if not importers.get(module.name) or module.is_package or re.search(r"[\"']__main__[\"']", module.text)
         }
-        running |= {name for name in known - running if self._is_named_in_a_string(name)}
+        running |= (known - running) & self._named_in_strings()
         count = -1
         while count != len(running):
             count = len(running)
@@ -115,9 +115,17 @@ class Reachability:
             }
         return {module.path for module in self.modules if module.name not in running}
 
-    def _is_named_in_a_string(self, name: str) -> bool:
-        """True where some module has the dotted name of another in quotes, which may be how it is imported."""
-        return any(f'"{name}' in module.text or f"'{name}" in module.text for module in self.modules)
+    def _named_in_strings(self) -> set[str]:
+        """The dotted names that stand in quotes, which may be how a module is imported, and those around them."""
+        tops = sorted({module.name.partition(".")[0] for module in self.modules})
+        pattern = re.compile(rf"[\"']((?:{'|'.join(map(re.escape, tops))})[\w.]*)")
+        found: set[str] = set()
+        for module in self.modules:
+            for name in set(pattern.findall(module.text)):
+                while name not in found and name:
+                    found.add(name)
+                    name = name.rpartition(".")[0]
+        return found
 
     def _reaches(self, declaration: Declaration) -> bool:
         if declaration not in self._answers:
@@ -179,9 +187,8 @@ class Reachability:
 
     def _is_mentioned_somewhere(self, declaration: Declaration) -> bool:
         """True where the text of the client mentions the name, apart from where it is defined."""
-        for module in self.modules:
-            if module.tree is None:
-                continue
+        for module in self.program.client_modules_holding(declaration.name):
+            assert module.tree is not None
             for node in nodes_around(module.tree, module.text, declaration.name):
                 name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
                 if name == declaration.name and not _contains(declaration, module, node):

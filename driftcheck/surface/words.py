@@ -1,0 +1,38 @@
+"""Which sources hold a word: one index of them all, since some hundred words are looked for in each audit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+Source = tuple[str, bytes]
+"""A path, and what the file of that path holds."""
+
+# What is no letter, digit or underscore becomes a space; bytes of other alphabets are letters here.
+_SPACED = bytes(byte if byte > 127 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256))
+
+
+class Words:
+    """The words of some sources. They are read, and the index made, when first asked."""
+
+    def __init__(self, sources: Callable[[], Sequence[Source]]) -> None:
+        self._read = sources
+        self._sources: Sequence[Source] = ()
+        self._places: dict[bytes, list[int]] | None = None
+
+    def holding(self, *words: str) -> list[Source]:
+        """The sources that hold all of these words, each as a word of its own, in their order."""
+        if self._places is None:
+            self._sources, self._places = self._index()
+        found: set[int] | None = None
+        for word in words:
+            places = self._places.get(word.encode(), ())
+            found = set(places) if found is None else found.intersection(places)
+        return [self._sources[number] for number in sorted(found or ())]
+
+    def _index(self) -> tuple[Sequence[Source], dict[bytes, list[int]]]:
+        sources = self._read()
+        places: dict[bytes, list[int]] = {}
+        for number, (_, data) in enumerate(sources):
+            for word in set(data.translate(_SPACED).split()):
+                places.setdefault(word, []).append(number)
+        return sources, places
