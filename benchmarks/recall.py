@@ -19,15 +19,18 @@ import re
 import sys
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import platformdirs
 
 from benchmarks.checkers import CHECKERS, CheckerFailed, Checking, Diagnostic
+from benchmarks.sorts import SORTS, new_shape, sort_of
 from driftcheck.audit import audit_trees
+from driftcheck.compare.abstracts import Abstracts
 from driftcheck.compare.judge import Judge
+from driftcheck.compare.release import Release
 from driftcheck.model import Finding, Kind, Report, Severity
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
@@ -49,59 +52,6 @@ PAIRS = (
     ("vllm-ascend==0.23.0.post1", "0.23.0", "0.33.0"),
     ("vllm-omni==0.30.0", "0.30.0", "0.33.0"),
 )
-SORTS = (
-    "import",
-    "name",
-    "attribute",
-    "store",
-    "unknown argument",
-    "missing argument",
-    "too many arguments",
-    "abstract",
-    "unpack",
-    "override",
-    "typing",
-)
-_TY = {
-    "import-not-found": "import",
-    "missing-module-member": "name",
-    "possibly-missing-import": "name",
-    "missing-attribute": "attribute",
-    "possibly-missing-submodule": "attribute",
-    "unknown-argument": "unknown argument",
-    "parameter-already-assigned": "unknown argument",
-    "positional-only-parameter-as-kwarg": "unknown argument",
-    "missing-argument": "missing argument",
-    "too-many-positional-arguments": "too many arguments",
-    "abstract-class-instantiation": "abstract",
-    "abstract-method-in-final-class": "abstract",
-    "incompatible-method-override": "override",
-    "incompatible-attribute-override": "override",
-    "incompatible-mutable-override": "override",
-    "incompatible-property-override": "override",
-    "lost-keyword-for-regular-parameter": "override",
-    "override-of-final-method": "override",
-    "override-of-final-variable": "override",
-}
-_PYRIGHT = {
-    "reportMissingImports": "import",
-    "reportAbstractUsage": "abstract",
-    "reportIncompatibleMethodOverride": "override",
-    "reportIncompatibleVariableOverride": "override",
-}
-# What the text says where the rule says too little; the first that fits.
-_TEXTS = (
-    (re.compile(r"values to unpack|[Tt]uple size mismatch"), "unpack"),
-    (re.compile(r"^Unresolved attribute|^Cannot assign to attribute .* is unknown"), "store"),
-    (re.compile(r"is unknown import symbol"), "name"),
-    (re.compile(r"^Cannot (access|delete) attribute|is not a known attribute of module"), "attribute"),
-    (re.compile(r"^No parameter named"), "unknown argument"),
-    (re.compile(r"^Arguments? missing for parameter"), "missing argument"),
-    (re.compile(r"^Expected \d+ (more )?positional argument"), "too many arguments"),
-)
-_TEXTS_TELL = frozenset(("missing-attribute", "invalid-assignment", "not-iterable", "reportAttributeAccessIssue",
-                         "reportFunctionMemberAccess", "reportCallIssue", "reportAssignmentType"))  # fmt: skip
-_UNION = re.compile(r"is not a known attribute of \"None\"|^Cannot access attribute .* for class \"(None|object)\"")
 # The sorts of the checkers for which a kind of finding is the right answer.
 _ANSWERS = {
     Kind.UNRESOLVED_MODULE: ("import", "name"),
@@ -120,23 +70,8 @@ _ANSWERS = {
     Kind.INVALID_PATCH: ("store", "typing"),
     Kind.DEAD_PATCH: ("store", "typing"),
 }
-_LATER = {
-    "abstract": "abstract members: a check of its own",
-    "override": "overrides: a check of its own",
-    "store": "stores to what is not there: a check of its own",
-}
-
-
-def sort_of(diagnostic: Diagnostic) -> str:
-    """What a diagnostic is about, one of SORTS."""
-    if diagnostic.rule in _TEXTS_TELL:
-        if _UNION.search(diagnostic.message):
-            return "typing"
-        for pattern, sort in _TEXTS:
-            if pattern.search(diagnostic.message):
-                return sort
-    table = _TY if diagnostic.checker == "ty" else _PYRIGHT
-    return table.get(diagnostic.rule, "typing")
+# A store to a class or a module, which others read; one to an instance makes the attribute.
+_STORES_FOR_OTHERS = re.compile(r"on type `<|for class \"type\[|attribute of module")
 
 
 @dataclass(slots=True)
@@ -164,19 +99,30 @@ class Line:
         return {name for message in self.messages for name in re.findall(r"[`\"](\w+)[`\"]", message)}
 
 
-def new_lines(good: Iterable[Diagnostic], bad: Iterable[Diagnostic]) -> list[Line]:
+def new_lines(good: Sequence[Diagnostic], bad: Sequence[Diagnostic]) -> list[Line]:
     """The lines on which something is said only with the bad release, sorted."""
     said = {_identity(diagnostic) for diagnostic in good}
+    retyped = _retyped(good, bad)
     lines: dict[tuple[str, int, str], Line] = {}
     for diagnostic in bad:
         if _identity(diagnostic) in said:
             continue
         sort = sort_of(diagnostic)
+        if sort == "override" and (diagnostic.path, diagnostic.line) in retyped:
+            sort = "typing"
         key = (diagnostic.path, diagnostic.line, sort)
         line = lines.setdefault(key, Line(*key, diagnostic.end_line))
         line.checkers.add(diagnostic.checker)
         line.messages.append(diagnostic.message)
     return [lines[key] for key in sorted(lines)]
+
+
+def _retyped(good: Iterable[Diagnostic], bad: Iterable[Diagnostic]) -> set[tuple[str, int]]:
+    """The places of overrides that pyright, which says why, blames for nothing new but types."""
+    before = {(d.path, d.line): d.message for d in good if d.checker == "pyright" and sort_of(d) == "override"}
+    after = [d for d in bad if d.checker == "pyright" and sort_of(d) == "override"]
+    reshaped = {(d.path, d.line) for d in after if new_shape(d.message, before.get((d.path, d.line)))}
+    return {(d.path, d.line) for d in after} - reshaped
 
 
 def _identity(diagnostic: Diagnostic) -> tuple[str, int, str, str, str]:
@@ -228,8 +174,12 @@ class Comparison:
         for finding in self.report.findings:
             by_file[finding.location.path].append(finding)
         matched: set[Finding] = set()
+        unmade = [f for f in self.report.findings if f.kind is Kind.MISSING_ABSTRACT_METHOD]
         for line in self.lines:
             answers = [finding for finding in by_file[line.path] if _answers(finding, line)]
+            if line.sort == "abstract":
+                # They complain where the class is called, we where it is written.
+                answers += [finding for finding in unmade if finding.message.partition(" ")[0] in line.names]
             fitting = [finding for finding in answers if line.sort in _ANSWERS.get(finding.kind, ())]
             matched.update(answers)
             if answers:
@@ -244,10 +194,11 @@ class Comparison:
         for entry in self.report.unresolved:
             unresolved[entry.path, entry.line].add(entry.reason)
         files = ClientFiles(self.client, self.bad)
-        modules = files.modules([])
+        modules = self._modules = files.modules([])
         program = Program(self.bad, self.client, shared=files.shared)
         program.replaced_modules = files.replaced_modules
         judge, reachability = Judge(program), Reachability(program, modules)
+        self._abstracts = Abstracts(Release(judge))
         walks: dict[str, _Walk] = {}
         for module in modules:
             walk = walks[module.path] = _Walk(program, module.name, judge)
@@ -261,7 +212,7 @@ class Comparison:
             scopes = {found.lines[n] for n in range(line.line, line.end_line + 1) if n in found.lines}
             if not any(reachability.is_reachable(line.path, scope) for scope in scopes):
                 line.reason = "a branch that does not run"
-            elif line.sort not in _LATER and line.sort != "typing" and line.line in found.guarded:
+            elif line.sort not in ("typing", "override", "store") and line.line in found.guarded:
                 line.reason = "a handler provides for it"
             else:
                 line.reason = self._reason(line, unresolved[line.path, line.line])
@@ -269,19 +220,31 @@ class Comparison:
     def _reason(self, line: Line, unresolved: set[str]) -> str:
         if line.sort == "typing":
             return "types of values"
-        if line.sort in _LATER:
-            return _LATER[line.sort]
+        if line.sort == "store" and not any(_STORES_FOR_OTHERS.search(message) for message in line.messages):
+            return "a store that makes the attribute"
         names = line.names
+        if line.sort == "abstract" and not any(self._abstracts.open(class_).missing for class_ in self._classes(names)):
+            return "stubs of a protocol, nothing abstract"
         for finding in self.report.findings:
+            place = f"{finding.location.path}:{finding.location.line}"
+            if line.messages[0].startswith("Base classes for class") and finding.kind is Kind.INVALID_OVERRIDE:
+                if finding.message.partition("()")[0].rpartition(".")[2] in names:
+                    return f"follows from the override: {place}"
             if finding.location.path == line.path and finding.kind is Kind.UNRESOLVED_MODULE:
                 if line.sort == "attribute" and names & set(finding.symbol.split(".")):
-                    return f"follows from the import: line {finding.location.line}"
+                    return f"follows from the import: {place}"
         for other in self.lines:
             if other.path == line.path and other.sort == "store" and other.line < line.line and names & other.names:
                 return f"what the client has stored before: line {other.line}"
         if unresolved:
             return f"unresolved: {'; '.join(sorted(unresolved))}"
         return "MISSED"
+
+    def _classes(self, names: set[str]) -> Iterator[ClassDeclaration]:
+        """The client's classes of these names."""
+        for module in self._modules:
+            for name in names & module.names.keys():
+                yield from (binding.class_ for binding in module.names[name] if binding.class_ is not None)
 
     def table(self) -> list[str]:
         """The totals for each sort, then for each reason."""
