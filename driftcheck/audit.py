@@ -10,7 +10,7 @@ from pathlib import Path
 from driftcheck.assembly import completed, fingerprinted, quoted, without_consequences
 from driftcheck.compare.additions import Additions, Name
 from driftcheck.compare.confirm import Judged
-from driftcheck.compare.contracts import with_rules
+from driftcheck.compare.contracts import reasons_of, with_rules
 from driftcheck.compare.findings import Findings, key_of
 from driftcheck.compare.hidden import called_classes, hidden_drift
 from driftcheck.compare.judge import Judge, Verdict
@@ -223,6 +223,7 @@ class _Audit:
             unresolved=tuple(sorted(set(result.unresolved))),
             notices=tuple(notices),
             sources=tuple(quoted(findings, self.files.lines)),
+            reasons=reasons_of(findings, judge),
         )
 
     def _is_own_baseline(self) -> bool:

@@ -289,7 +289,8 @@ class TargetSummary:
 class Report:
     """The result of an audit, sorted: the same input gives the same report.
 
-    `sources` holds the client lines that reports quote, keyed by (path, line).
+    `sources` holds the client lines that reports quote, keyed by (path, line), `reasons` what each rule that a finding
+    names says of why, keyed by the rule.
     """
 
     client: ClientSummary
@@ -300,3 +301,4 @@ class Report:
     unresolved: tuple[Unresolved, ...] = ()
     notices: tuple[str, ...] = ()
     sources: tuple[tuple[str, int, str], ...] = ()
+    reasons: tuple[tuple[str, str], ...] = ()

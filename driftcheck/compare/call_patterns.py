@@ -62,13 +62,17 @@ class CallPatterns:
         return call.spot()
 
     def _without_argument(self, detect: Detect, call: Call) -> Spot | None:
-        parameter = call.callee.signature.parameter(detect.argument or "")
+        parameters = call.callee.signature.parameters
+        parameter = next((each for each in parameters if each.name == detect.argument), None)
+        if parameter is None:
+            # It may be among those that are handed on.
+            parameter = next((each for each in parameters if each.kind is ParameterKind.VAR_KEYWORD), None)
         if parameter is None or parameter.is_required:
             # An argument that has to be there is missed by binding already.
             return None
         given = _given(call, detect.argument)
-        is_left_out = given is None or (isinstance(given, Argument) and given.is_none and parameter.default == "None")
-        return call.spot() if is_left_out else None
+        is_none = isinstance(given, Argument) and given.is_none and parameter.default in (None, "None")
+        return call.spot() if given is None or is_none else None
 
     def _with_argument(self, detect: Detect, call: Call) -> Spot | None:
         given = _given(call, detect.argument)

@@ -18,32 +18,48 @@ class ClientCode:
 
     def __init__(self, program: Program, modules: Sequence[ModuleDeclaration]) -> None:
         self.program = program
-        self.modules = tuple(modules)
         self._mentioned: dict[ast.AST, frozenset[str]] = {}
         self._given: dict[ast.Module, tuple[tuple[str, ast.expr], ...]] = {}
+        self._using = tuple(modules)
+        self._modules: tuple[ModuleDeclaration, ...] | None = None
+
+    @property
+    def modules(self) -> tuple[ModuleDeclaration, ...]:
+        """The client's modules that use the target, and those of the things that strings in them name."""
+        if self._modules is None:
+            strings = (
+                node.value
+                for module in self._using
+                for node in (nodes_of(module.tree) if module.tree is not None else ())
+                if isinstance(node, ast.Constant) and isinstance(node.value, str)
+            )
+            named = {module.path: module for text in strings if (module := self._home(text)) is not None}
+            self._modules = tuple({**{module.path: module for module in self._using}, **named}.values())
+        return self._modules
+
+    def _home(self, path: str) -> ModuleDeclaration | None:
+        """The client's module of the thing that a dotted path names."""
+        home = path.replace(":", ".").rpartition(".")[0]
+        is_path = home.replace(".", "").isidentifier() and self.program.is_client(home)
+        return self.program.module(home) if is_path and self.program.has_module(home) else None
 
     def holds(self, condition: ClientCondition) -> bool:
         """True where the client's code is as a condition asks; of `calls` only the names are told apart."""
-        modules = self.modules
-        if condition.in_class_of is not None:
-            modules = tuple(self.modules_of_class(condition.in_class_of))
+        parameter = condition.in_class_of
+        modules = self.modules if parameter is None else self.modules_of_class(parameter)
         trees = [module.tree for module in modules if module.tree is not None]
         return any(self._says(condition, tree) for tree in trees) is not condition.is_never
 
-    def modules_of_class(self, parameter: str) -> Iterator[ModuleDeclaration]:
+    def modules_of_class(self, parameter: str) -> tuple[ModuleDeclaration, ...]:
         """The client's modules of the classes that strings given for a parameter name."""
-        seen: set[str] = set()
-        for module in self.modules:
+        found: dict[str, ModuleDeclaration] = {}
+        for module in self._using:
             for name, value in self._gives(module.tree) if module.tree is not None else ():
-                if name != parameter or not isinstance(value, ast.Constant) or not isinstance(value.value, str):
-                    continue
-                home = value.value.replace(":", ".").rpartition(".")[0]
-                if home in seen or not self.program.is_client(home):
-                    continue
-                seen.add(home)
-                found = self.program.module(home)
-                if found is not None:
-                    yield found
+                if name == parameter and isinstance(value, ast.Constant) and isinstance(value.value, str):
+                    home = self._home(value.value)
+                    if home is not None:
+                        found[home.path] = home
+        return tuple(found.values())
 
     def mentions(self, names: Iterable[str], module: ModuleDeclaration, line: int, within: str) -> bool:
         """True where one of these names stands in the function, class or module of a line, or anywhere ("client")."""

@@ -40,6 +40,12 @@ def with_rules(
     return [*(_explained(finding, rules) for finding in findings), *broken]
 
 
+def reasons_of(findings: Sequence[Finding], judge: Judge) -> tuple[tuple[str, str], ...]:
+    """What the rules that findings name say of why, by rule."""
+    named = {finding.rule for finding in findings}
+    return tuple((rule.id, rule.why) for rule in rules_of(judge.program.target_index.top_level) if rule.id in named)
+
+
 class Contracts:
     """Looks for the patterns of rules in what has been judged of a client."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -35,6 +36,7 @@ _MOST_CHANGES_DETAILED = 6
 _MOST_LINES_PACKED = 2
 _MOST_CHARACTERS = 400  # of a source line on either side of a place: no terminal is that wide
 _NARROWEST = 40
+_SENTENCE = re.compile(r".*?\.(?=\s+[A-Z]|$)")
 
 
 def render_text(report: Report, *, width: int = 100, colour: bool = False, explain_unresolved: bool = False) -> str:
@@ -72,6 +74,7 @@ class _Page:
     sources: Mapping[tuple[str, int], str]
     target: str
     baseline: str
+    reasons: Mapping[str, str]
 
     @property
     def room(self) -> int:
@@ -91,6 +94,7 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
         sources={(path, line): text for path, line, text in report.sources},
         target=_release(report.target.name, report.target.version),
         baseline="" if report.baseline is None else _release(report.baseline.name, report.baseline.version),
+        reasons=dict(report.reasons),
     )
     by_path: dict[str, list[Finding]] = {}
     for finding in findings:
@@ -265,11 +269,17 @@ def _callable_name(symbol: str) -> str:
 
 
 def _remedy(page: _Page, finding: Finding) -> Iterator[Line]:
-    rule = f" [{finding.rule}]" if finding.rule else ""
+    if finding.rule is not None:
+        reason = page.reasons.get(finding.rule, "")
+        yield from _remark(page, f"{finding.rule}: {_first_sentence(reason)}" if reason else f"rule {finding.rule}")
     if finding.fix is not None:
-        yield from _remark(page, f"fix ({finding.fix.applicability}): {finding.fix.description}{rule}")
-    elif rule:
-        yield from _remark(page, f"rule {finding.rule}")
+        yield from _remark(page, f"fix ({finding.fix.applicability}): {finding.fix.description}")
+
+
+def _first_sentence(text: str) -> str:
+    """The text up to the first full stop that ends a sentence: those in `0.12.0` end none."""
+    match = _SENTENCE.match(text)
+    return match.group() if match is not None else text
 
 
 def _remark(page: _Page, text: str, margin: Piece | None = None) -> Iterator[Line]:

@@ -21,6 +21,7 @@ _QUALIFIERS: dict[str, frozenset[str] | None] = {
     "parameter": None,
     "raises": None,
     "scope": None,
+    "rule": None,
 }
 
 

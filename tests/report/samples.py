@@ -97,6 +97,7 @@ REPORT = Report(
         Unresolved(WORKER, 9, "the name is bound at run time", "attribute"),
     ),
     sources=SOURCES,
+    reasons=(("scheduler-block-size", "The scheduler needs the block size since 0.11.1. The platform may change it."),),
 )
 
 CLEAN = replace(REPORT, findings=(), unresolved=(), usages=UsageCounts(imports=Count(3)))

@@ -50,7 +50,8 @@ error[missing-argument]: Scheduler() needs an argument 'block_size'
      +     block_size: int,
      |     log_stats: bool = False,
      | ) -> None
-     = fix (unsafe): pass block_size=vllm_config.cache_config.block_size [scheduler-block-size]
+     = scheduler-block-size: The scheduler needs the block size since 0.11.1.
+     = fix (unsafe): pass block_size=vllm_config.cache_config.block_size
 
 speculators/data_generation/worker.py
 
