@@ -11,6 +11,7 @@ from driftcheck.assembly import completed, fingerprinted, quoted, without_conseq
 from driftcheck.compare.additions import Additions, Name
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.contracts import reasons_of, with_rules
+from driftcheck.compare.duck_typing import duck_typing
 from driftcheck.compare.findings import Findings, key_of
 from driftcheck.compare.hidden import called_classes, hidden_drift
 from driftcheck.compare.judge import Judge, Verdict
@@ -55,11 +56,13 @@ def audit(
     static: bool = False,
     offline: bool = False,
     timeout: float | None = None,
+    model: str | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Audits a client against a target, both named as on the command line.
 
-    Raises DriftcheckError where one of them can't be had. `timeout` bounds the target's interpreter, in seconds.
+    Raises DriftcheckError where one of them can't be had. `timeout` bounds the target's interpreter, in seconds;
+    `model` is the architecture that will be run, where only its classes count.
     """
     from driftcheck.origins.baseline import baseline_specification
     from driftcheck.origins.select import client_tree, target_tree
@@ -95,7 +98,7 @@ def audit(
     executable = getattr(target, "executable", None)
     if executable is not None and not static:
         runtime = _Runtime(str(executable), timeout, settings.cache, getattr(target, "record_digest", None))
-    return audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), runtime=runtime)
+    return audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), runtime=runtime, model=model)
 
 
 def _import_name(target: SourceTree, against: str | None) -> str:
@@ -124,16 +127,18 @@ def audit_trees(
     chosen: str | None = None,
     notices: tuple[str, ...] = (),
     runtime: _Runtime | None = None,
+    model: str | None = None,
 ) -> Report:
     """Audits a client held in a tree against a target held in another, with a baseline where there is one.
 
-    `chosen` says why this baseline, where nobody named it; `runtime` is the interpreter that confirms what is found.
+    `chosen` says why this baseline, where nobody named it; `runtime` is the interpreter that confirms what is found,
+    `model` the architecture that will be run.
     """
     was_enabled = gc.isenabled()
     # Syntax trees are many small objects that live to the end: collecting among them costs more than parsing.
     gc.disable()
     try:
-        return _Audit(client, target, baseline).report(chosen, list(notices), runtime)
+        return _Audit(client, target, baseline, model).report(chosen, list(notices), runtime)
     finally:
         if was_enabled:
             gc.enable()
@@ -142,8 +147,11 @@ def audit_trees(
 class _Audit:
     """One audit under way."""
 
-    def __init__(self, client: SourceTree, target: SourceTree, baseline: SourceTree | None) -> None:
+    def __init__(
+        self, client: SourceTree, target: SourceTree, baseline: SourceTree | None, model: str | None = None
+    ) -> None:
         self.client = client
+        self.model = model
         self.target = target
         self.baseline = baseline
         self.files = ClientFiles(client, target)
@@ -165,6 +173,8 @@ class _Audit:
         verdicts = self._baseline_verdicts()
         program = Program(self.target, self.client, shared=self.files.shared)
         program.replaced_modules = self.files.replaced_modules
+        if self.model is not None:
+            notices += _narrowed(program, self.model)
         judge = Judge(program)
         judge.client_methods = self._client_methods()
         reachability = Reachability(program, self.modules)
@@ -198,6 +208,7 @@ class _Audit:
             notices.append(f"no file of the client uses the target ({packages})")
         result.add("overrides", classes)
         result.add("patches", patches)
+        result.add("attributes", duck_typing(judged, questions, self.earlier_judge, is_own=self._is_own_baseline()))
         result.findings = with_rules(
             result.findings, judged, judge, self.earlier_judge, is_own=self._is_own_baseline(), client=self.modules
         )
@@ -240,6 +251,8 @@ class _Audit:
             return None
         program = self.earlier = Program(self.baseline, self.client, shared=self.files.shared)
         program.replaced_modules = self.files.replaced_modules
+        if self.model is not None:
+            program.families.choose(self.model)
         judge = self.earlier_judge = Judge(program)
         judge.client_methods = self._client_methods()
         reachability = Reachability(program, self.modules)
@@ -296,6 +309,23 @@ class _Audit:
             verdict = judge.verdict(usage)
             if verdict is not None:
                 yield usage, verdict
+
+
+def _narrowed(program: Program, model: str) -> Iterator[str]:
+    """Lets only the classes count that an architecture runs, and says where the sources leave open which those are.
+
+    Raises DriftcheckError where the target has no such architecture.
+    """
+    from driftcheck.configuration import nearest
+
+    families = program.families
+    if not families.choose(model):
+        known = families.architectures()
+        if not known:
+            raise DriftcheckError(f"model {model!r}: nothing is known of the target's architectures")
+        raise DriftcheckError(f"the target has no architecture {model!r}{nearest(model, known)}")
+    if not all(families.is_narrowed(name) for name in families.rules):
+        yield f"{model}: its configuration chooses what it is made of, so the classes of all models count for that"
 
 
 def _asked(judged: list[Judged], runtime: _Runtime, notices: list[str]) -> list[Judged]:

@@ -34,7 +34,8 @@ examples:
   driftcheck audit speculators==0.3.0 --against vllm==0.16.0
 
 [tool.driftcheck] in the pyproject.toml of the client's folder, or else of the
-working folder, may set against, baseline, python, select, ignore and fail-on.
+working folder, may set against, baseline, python, model, select, ignore and
+fail-on.
 The command line wins over it.
 
 exit codes:
@@ -113,6 +114,11 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--baseline",
         metavar="TARGET",
         help="the release the client was written for (default: what its metadata say, else the best-fitting one)",
+    )
+    releases.add_argument(
+        "--model",
+        metavar="ARCHITECTURE",
+        help="the model that will be loaded, LlamaForCausalLM for example: only its classes count",
     )
     _add_reach(releases)
     releases.add_argument(
@@ -216,6 +222,7 @@ def _settings(options: argparse.Namespace, client: str) -> Configuration:
         against=options.against or file.against,
         baseline=options.baseline or file.baseline,
         python=options.python or file.python,
+        model=options.model or file.model,
         select=select or file.select,
         ignore=ignore or (None if select else file.ignore),
         fail_on=Severity(options.fail_on) if options.fail_on else file.fail_on,
@@ -243,6 +250,7 @@ def _audited(client: str, settings: Configuration, options: argparse.Namespace, 
         static=options.static,
         offline=options.offline,
         timeout=options.timeout,
+        model=settings.model,
         progress=progress,
     )
     return select_findings(report, settings)

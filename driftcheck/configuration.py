@@ -21,6 +21,7 @@ class Configuration:
     against: str | None = None
     baseline: str | None = None
     python: str | None = None
+    model: str | None = None
     select: frozenset[Kind] | None = None
     ignore: frozenset[Kind] | None = None
     fail_on: Severity | None = None
@@ -96,7 +97,7 @@ def _parsed(text: str) -> dict[str, object]:
 
 
 def _checked(table: Mapping[str, object], path: Path, *, may_name_python: bool) -> Configuration:
-    known = ("against", "baseline", "select", "ignore", "fail-on", "python")
+    known = ("against", "baseline", "select", "ignore", "fail-on", "python", "model")
     unknown = next((key for key in table if key not in known), None)
     if unknown is not None:
         raise DriftcheckError(f"{path}: [tool.driftcheck] has no key {unknown!r}{nearest(unknown, known)}")
@@ -111,6 +112,7 @@ def _checked(table: Mapping[str, object], path: Path, *, may_name_python: bool) 
         against=_text(table, "against", path),
         baseline=_text(table, "baseline", path),
         python=python,
+        model=_text(table, "model", path),
         select=_kinds(table, "select", path),
         ignore=_kinds(table, "ignore", path),
         fail_on=_severity(table, path),

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from driftcheck.errors import DriftcheckError
 
@@ -39,6 +39,41 @@ class Mixin:
     classes: tuple[str, ...]
 
 
+Membership = Literal["registered", "makes parts", "part"]
+
+
+@dataclass(frozen=True, slots=True)
+class Family:
+    """Classes of whose objects clients get one without saying of which.
+
+    Its members are `registered` under a name, are those whose constructor `makes parts` in a row, or are such a `part`.
+    `attributes` says which family an attribute of a member belongs to ("part[]" for a row of them), `reached` are the
+    ends of the dotted paths by which clients get at a member, and `known` are the classes to name first.
+    """
+
+    name: str
+    members: Membership
+    attributes: tuple[tuple[str, str], ...]
+    reached: tuple[str, ...]
+    known: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Registry:
+    """Where a target keeps the classes that a configuration chooses by name, and the function that makes their parts.
+
+    `module` holds the tables of names to (module, class), whose modules are below `package`; `tables` are those of the
+    classes that clients mostly mean. `maker` is given the function that makes one part; `chooser` makes an object of a
+    registered class, which the configuration chooses where the call does not.
+    """
+
+    module: str
+    package: str
+    tables: tuple[str, ...]
+    maker: str
+    chooser: str
+
+
 @dataclass(frozen=True, slots=True)
 class Knowledge:
     """What is known of one target; a target without a folder has nothing peculiar."""
@@ -47,6 +82,8 @@ class Knowledge:
     environment: Environment | None = None
     rpc: Rpc | None = None
     mixins: tuple[Mixin, ...] = ()
+    registry: Registry | None = None
+    families: tuple[Family, ...] = ()
 
 
 def rules_folder() -> Path:
@@ -88,11 +125,26 @@ def _read(file: Path) -> Knowledge:
     try:
         environment = table.get("environment")
         rpc = table.get("rpc")
+        registry = table.get("registry")
         return Knowledge(
             table["name"],
             Environment(environment["module"], environment["prefix"]) if environment is not None else None,
             Rpc(tuple(rpc["methods"]), tuple(rpc["classes"])) if rpc is not None else None,
             tuple(Mixin(entry["parameter"], tuple(entry["classes"])) for entry in table.get("mixin", ())),
+            _registry(registry) if registry is not None else None,
+            tuple(map(_family, table.get("family", ()))),
         )
     except (KeyError, TypeError) as error:
         raise DriftcheckError(f"rules/{file.parent.name}/target.toml can't be used: {error}") from error
+
+
+def _registry(table: dict[str, Any]) -> Registry:
+    return Registry(table["module"], table["package"], tuple(table["tables"]), table["maker"], table["chooser"])
+
+
+def _family(table: dict[str, Any]) -> Family:
+    members: Membership = table["members"]
+    if members not in get_args(Membership):
+        raise TypeError(f"a family's members can't be {members!r}")
+    attributes = tuple(sorted(table.get("attributes", {}).items()))
+    return Family(table["name"], members, attributes, tuple(table.get("reached", ())), tuple(table.get("known", ())))

@@ -15,6 +15,7 @@ EVERYTHING = """
 against = "vllm==0.16.0"
 baseline = "vllm==0.11.0"
 python = ".venv/bin/python"
+model = "LlamaForCausalLM"
 select = ["unknown-argument", "missing-argument"]
 ignore = ["private-usage"]
 fail-on = "warning"
@@ -40,6 +41,7 @@ def test_every_key(here: Path) -> None:
         against="vllm==0.16.0",
         baseline="vllm==0.11.0",
         python=".venv/bin/python",
+        model="LlamaForCausalLM",
         select=frozenset({Kind.UNKNOWN_ARGUMENT, Kind.MISSING_ARGUMENT}),
         ignore=frozenset({Kind.PRIVATE_USAGE}),
         fail_on=Severity.WARNING,
@@ -81,7 +83,10 @@ def test_a_client_elsewhere_does_not_choose_the_program_to_run(here: Path) -> No
             "tool.driftcheck.againts = 'vllm'",
             "pyproject.toml: [tool.driftcheck] has no key 'againts': did you mean 'against'?",
         ),
-        ("tool.driftcheck.x = 1", "has no key 'x': choose from against, baseline, select, ignore, fail-on, python"),
+        (
+            "tool.driftcheck.x = 1",
+            "has no key 'x': choose from against, baseline, select, ignore, fail-on, python, model",
+        ),
         ("tool.driftcheck.against = 16", "against in [tool.driftcheck] must be a string, not an integer"),
         ("tool.driftcheck.python = true", "python in [tool.driftcheck] must be a string, not a boolean"),
         ("tool.driftcheck.select = 'a'", "select in [tool.driftcheck] must be a list of kinds, not a string"),

@@ -25,6 +25,7 @@ from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
     EnvironmentUsage,
+    FamilyUsage,
     Guard,
     ImportUsage,
     ReferenceUsage,
@@ -88,7 +89,7 @@ class Findings:
             return None
         if usage.is_starred:
             return self._starred(usage, verdict, absent)
-        guard = _guard(usage.guards, IMPORT_ERRORS if absent.is_module else NAME_ERRORS)
+        guard = guard_against(usage.guards, IMPORT_ERRORS if absent.is_module else NAME_ERRORS)
         severity, certainty = Severity.ERROR, Certainty.CERTAIN
         if is_added:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
@@ -197,7 +198,7 @@ class Findings:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
         if usage.is_type_ignored and not is_module:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
-        guard = _guard(usage.guards, ATTRIBUTE_ERRORS)
+        guard = guard_against(usage.guards, ATTRIBUTE_ERRORS)
         name, raises = _attribute_error(receiver, usage.name)
         if usage.is_protocol:
             raises = f"TypeError: '{name}' object does not support {usage.name}"
@@ -314,7 +315,7 @@ class Findings:
         earlier = self.earlier(usage)
         before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
         drift = self._drift(usage)
-        guard = _guard(usage.guards, _TYPE_ERRORS)
+        guard = guard_against(usage.guards, _TYPE_ERRORS)
         if verdict.is_partial and not drift:
             return []
         if usage.is_typing_only or (guard is not None and (guard.falls_back or not guard.caught & _BROAD)):
@@ -465,7 +466,7 @@ class Findings:
             "enter": "TypeError: object does not support the context manager protocol",
             "attribute": f"AttributeError: 'NoneType' object has no attribute '{usage.name}'",
         }[usage.use]
-        guard = _guard(usage.guards, frozenset((raises.partition(":")[0], "Exception", "BaseException")))
+        guard = guard_against(usage.guards, frozenset((raises.partition(":")[0], "Exception", "BaseException")))
         if guard is not None and (guard.falls_back or not guard.caught & _BROAD):
             return []
         severity = Severity.WARNING if is_none or usage.is_type_ignored else Severity.ERROR
@@ -645,12 +646,14 @@ def key_of(usage: Usage) -> tuple[object, ...]:
         return ("string", place.path, place.line, place.column, usage.text)
     if isinstance(usage, ReturnUsage):
         return ("result", place.path, place.line, place.column, usage.use, usage.name)
+    if isinstance(usage, FamilyUsage):
+        return ("family", place.path, place.line, place.column, usage.use, usage.name)
     if isinstance(usage, AttributeUsage):
         return ("attribute", place.path, place.line, place.column, place.end_line, place.end_column, usage.name)
     return (type(usage).__name__, place.path, place.line, place.column, place.end_line, place.end_column)
 
 
-def _guard(guards: tuple[Guard, ...], errors: frozenset[str]) -> Guard | None:
+def guard_against(guards: tuple[Guard, ...], errors: frozenset[str]) -> Guard | None:
     """The innermost guard that catches one of these errors."""
     for guard in reversed(guards):
         if guard.caught & errors:

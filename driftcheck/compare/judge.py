@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -46,6 +47,7 @@ from driftcheck.usage.usages import (
     CallUsage,
     ClassUsage,
     EnvironmentUsage,
+    FamilyUsage,
     ImportUsage,
     PatchUsage,
     ReferenceUsage,
@@ -122,6 +124,8 @@ class Judge:
             return Verdict("fits") if self._derives_from_target(usage) else None
         if isinstance(usage, PatchUsage):
             return Verdict("fits", patch=usage)
+        if isinstance(usage, FamilyUsage):
+            return Verdict("fits", is_own=True)
         if isinstance(usage, ReferenceUsage):
             return Verdict("fits", form=form_of(usage.type), symbol=_symbol_of(usage.type))
         return None
@@ -212,7 +216,7 @@ class Judge:
             unknown = next((result for result in results if isinstance(result, Unknown)), None)
             symbol = self._attribute_symbol(concerned[0], usage.name)
             if unknown is not None and len(results) == 1 and not _is_harmless(unknown):
-                return Verdict("unresolved", symbol, unknown.reason, self._hidden(concerned, usage.name, unknown))
+                return Verdict("unresolved", symbol, unknown.reason, self.hidden(concerned, usage.name, unknown))
             receiver = concerned[0]
             shim = self._shim(receiver.name, usage.name) if isinstance(receiver, Module) else None
             return Verdict("fits", symbol, form=form_of(usage.result), deprecation=shim)
@@ -259,7 +263,7 @@ class Judge:
             if isinstance(member, Instance) and isinstance(member.class_, Class)
         ]
 
-    def _hidden(self, concerned: list[Type], name: str, unknown: Unknown) -> Absent | None:
+    def hidden(self, concerned: Sequence[Type], name: str, unknown: Unknown) -> Absent | None:
         """What is absent where only a base outside the target, or a member added while it runs, may still be it.
 
         If the target's own class had it in the baseline, that base did not, and does not now.

@@ -178,6 +178,10 @@ class Calls:
             return Unknown("type()")
         if path == "builtins.getattr" and len(node.args) >= 2:
             return self._getattr(node, scope)
+        if path == "itertools.islice" and node.args:
+            return Instance(
+                External("typing.Iterator"), (self.inference.element(self.inference.infer(node.args[0], scope)),)
+            )
         if path in _SAME and node.args:
             if path == "typing.cast" and len(node.args) == 2:
                 return self.program.annotations.instance(node.args[0], scope)

@@ -21,6 +21,7 @@ from driftcheck.surface.types import (
     Class,
     Dictionary,
     External,
+    Family,
     Function,
     Instance,
     Lambda,
@@ -108,7 +109,7 @@ class Inference:
     # Expressions
 
     def _name(self, node: ast.Name, scope: Scope) -> Type:
-        return scope.lookup(node.id)
+        return self.program.families.reached(node, scope.lookup(node.id), scope.module.name)
 
     def _constant(self, node: ast.Constant, scope: Scope) -> Type:
         return ANY if node.value is Ellipsis else Literal(node.value)
@@ -116,10 +117,17 @@ class Inference:
     def _attribute(self, node: ast.Attribute, scope: Scope) -> Type:
         if scope.memo is not None and (narrowed := scope.narrowed(node)) is not None:
             return narrowed
-        return self.attribute(self.infer(node.value, scope), node.attr)
+        base = self.infer(node.value, scope)
+        found = self.attribute(base, node.attr)
+        return self.program.families.reached_on(node, base, found, scope.module.name)
 
     def _call(self, node: ast.Call, scope: Scope) -> Type:
-        return self.calls.result(node, scope)
+        if isinstance(node.func, ast.Attribute):
+            receiver = self.infer(node.func.value, scope)
+            if isinstance(receiver, Family):
+                return self.program.families.called(receiver, node.func.attr)
+        found = self.calls.result(node, scope)
+        return self.program.families.reached(node, found, scope.module.name)
 
     def _tuple(self, node: ast.Tuple, scope: Scope) -> Type:
         if any(isinstance(element, ast.Starred) for element in node.elts):
@@ -327,6 +335,8 @@ class Inference:
             return self.attribute(base.bound, name) if base.bound is not None else Unknown("type variable")
         if isinstance(base, Super):
             return self._super_attribute(base, name)
+        if isinstance(base, Family):
+            return self.program.families.attribute(base, name)
         if isinstance(base, Literal):
             return External(f"builtins.{type(base.value).__name__}.{name}")
         if isinstance(base, Dictionary):

@@ -25,6 +25,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.exports import ModuleGetattr
 from driftcheck.surface.facts import Facts
+from driftcheck.surface.families import Families
 from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.inference import Inference
 from driftcheck.surface.installed import Installations
@@ -110,6 +111,7 @@ class Program:
         self.class_decorators = ClassDecorators(self)
         self.heirs = Heirs(self)
         self.installations = Installations(self)
+        self.families = Families(self)
 
     # Modules
 

@@ -255,7 +255,7 @@ class FunctionScope(_PlainScope):
             )
             if installed is not None:
                 return installed
-        default = self._default(node)
+        default = self.default(node)
         if default is not None and not (isinstance(default, ast.Constant) and default.value is None):
             found = self.program.inference.infer(default, self.outer)
             if isinstance(found, Literal):
@@ -270,7 +270,8 @@ class FunctionScope(_PlainScope):
         scope = self.program.scope_of_function(self.declaration)
         return self.program.annotations.instance(node.annotation, scope)
 
-    def _default(self, node: ast.arg) -> ast.expr | None:
+    def default(self, node: ast.arg) -> ast.expr | None:
+        """The default of a parameter."""
         arguments = self.declaration.node.args
         positional = [*arguments.posonlyargs, *arguments.args]
         if node in positional:

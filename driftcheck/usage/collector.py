@@ -191,6 +191,7 @@ class Collector(Expressions):
             self._emit(ImportUsage(*self._common(alias), base, alias.name, result, node, node))
 
     def _assign(self, node: ast.Assign) -> None:
+        self._note_unpacking(node)
         self._visit(node.value)
         type_ = self._infer(node.value)
         for target in node.targets:
@@ -204,6 +205,13 @@ class Collector(Expressions):
                     self._origins[target.id] = call
                 else:
                     self._origins.pop(target.id, None)
+
+    def _note_unpacking(self, node: ast.Assign) -> None:
+        """Notes into how many targets the result of a call goes, before the call is collected."""
+        target, call = node.targets[0], call_of(node.value)
+        if call is not None and isinstance(target, ast.Tuple | ast.List):
+            if not any(isinstance(element, ast.Starred) for element in target.elts):
+                self._counts[id(call)] = len(target.elts)
 
     def _annotated(self, node: ast.AnnAssign) -> None:
         self._annotation(node.annotation)

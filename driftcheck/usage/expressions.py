@@ -15,7 +15,7 @@ from driftcheck.surface.declarations import (
 from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
 from driftcheck.surface.syntax import children
-from driftcheck.surface.types import NONE, Absent, Dictionary, External, Function, Instance, Type, Unknown
+from driftcheck.surface.types import NONE, Absent, Dictionary, External, Family, Function, Instance, Type, Unknown
 from driftcheck.usage.deferred import deferred_call
 from driftcheck.usage.flow import FlowScope, path_of
 from driftcheck.usage.patches import Patches
@@ -26,6 +26,7 @@ from driftcheck.usage.usages import (
     CallUsage,
     Common,
     EnvironmentUsage,
+    FamilyUsage,
     Guard,
     ImportUsage,
     ReferenceUsage,
@@ -81,6 +82,8 @@ class Expressions:
         self._awaited: set[int] = set()
         self._discarded: set[int] = set()
         self._loggers: set[int] = set()
+        # Into how many targets the result of a call is unpacked.
+        self._counts: dict[int, int] = {}
         self._prefixes = tuple(f"{name}." for name in sorted(program.target_index.top_level))
         # What was called for the value that a name now holds.
         self._origins: dict[str, ast.Call] = {}
@@ -223,6 +226,8 @@ class Expressions:
     def _emit_attribute(self, node: ast.Attribute, *, is_stored: bool, is_called: bool = False) -> None:
         self._mention(node.attr)
         receiver = self._infer(node.value)
+        if isinstance(receiver, Family) and not is_stored and not is_called and self._scope.narrowed(node) is None:
+            self._emit(FamilyUsage(*self._common(node), receiver.name, node.attr, "read"))
         if isinstance(receiver, Unknown) or not (is_stored or self.concerns(receiver)):
             return
         result: Type | None = None if is_stored else self._scope.narrowed(node)
@@ -284,6 +289,7 @@ class Expressions:
         elif isinstance(callee, Unknown):
             usage.is_rooted = self._is_rooted(node.func)
         self._emit(usage)
+        self._emit_family_call(node, callee, unpacked)
         for patch in self._patches.called(node, callee):
             self._emit(patch)
         deferred = deferred_call(node, callee)
@@ -305,6 +311,18 @@ class Expressions:
                     self._emit(
                         AttributeUsage(*self._common(node), read, receiver, attribute.value, result, False, True)
                     )
+
+    def _emit_family_call(self, node: ast.Call, callee: Type, unpacked: dict[int, Type]) -> None:
+        """A member of a family is called, or a method of one."""
+        family, name = callee, ""
+        if isinstance(node.func, ast.Attribute) and not isinstance(callee, Family):
+            if self._scope.narrowed(node.func) is not None:
+                return
+            family, name = self._infer(node.func.value), node.func.attr
+        if isinstance(family, Family):
+            usage = FamilyUsage(*self._common(node.func, is_name=True), family.name, name, "call", node, unpacked)
+            usage.count = self._counts.get(id(node), 0)
+            self._emit(usage)
 
     def _left_to_others(self, call: ast.Call) -> CallUsage:
         """A call that a thread, a process or an executor will make; its place is where its keywords are written."""

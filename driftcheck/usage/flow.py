@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterable
 
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.families import TOLD_APART
 from driftcheck.surface.inference import without_none
 from driftcheck.surface.program import Program
 from driftcheck.surface.scopes import Scope
@@ -15,6 +16,7 @@ from driftcheck.surface.types import (
     Class,
     Dictionary,
     External,
+    Family,
     Function,
     Instance,
     Literal,
@@ -154,7 +156,9 @@ class FlowScope:
             return
         if not test.args or (path := path_of(test.args[0])) is None:
             return
-        if name in ("hasattr", "getattr") and len(test.args) >= 2:
+        if name in ("hasattr", "getattr") and isinstance(self.program.inference.infer(test.args[0], self), Family):
+            self.state[path] = TOLD_APART
+        elif name in ("hasattr", "getattr") and len(test.args) >= 2:
             if holds:
                 self._note_attribute(test.args[0], test.args[1])
         elif name in ("isinstance", "issubclass") and len(test.args) == 2:

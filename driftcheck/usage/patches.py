@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 
 from driftcheck.surface.given_arguments import given_by_name
 from driftcheck.surface.program import Program
-from driftcheck.surface.types import Absent, Class, External, Function, Instance, Lambda, Module, Type, Unknown
-from driftcheck.usage.usages import Common, PatchUsage, Wrapped
+from driftcheck.surface.types import Absent, Class, External, Family, Function, Instance, Lambda, Module, Type, Unknown
+from driftcheck.usage.usages import Common, FamilyUsage, PatchUsage, Wrapped
 
 _WRAPPED: dict[str, Wrapped] = {
     "types.MethodType": "bound method",
@@ -38,11 +38,11 @@ class Patches:
         self.infer = infer
         self.common = common
 
-    def stored(self, owner: ast.expr, name: str, value: ast.expr, place: ast.AST) -> Iterator[PatchUsage]:
+    def stored(self, owner: ast.expr, name: str, value: ast.expr, place: ast.AST) -> Iterator[PatchUsage | FamilyUsage]:
         """The patch that an assignment to an attribute makes."""
         yield from self._patch(self.infer(owner), name, value, place)
 
-    def called(self, node: ast.Call, callee: Type) -> Iterator[PatchUsage]:
+    def called(self, node: ast.Call, callee: Type) -> Iterator[PatchUsage | FamilyUsage]:
         """The patches that a call makes."""
         if not node.args:
             return
@@ -74,11 +74,11 @@ class Patches:
         value: ast.expr | None,
         *,
         needs_name: bool = False,
-    ) -> Iterator[PatchUsage]:
+    ) -> Iterator[PatchUsage | FamilyUsage]:
         if isinstance(name, ast.Constant) and isinstance(name.value, str):
             yield from self._patch(self.infer(owner), name.value, value, node, needs_name=needs_name)
 
-    def _by_path(self, node: ast.Call, path: ast.expr, value: ast.expr | None) -> Iterator[PatchUsage]:
+    def _by_path(self, node: ast.Call, path: ast.expr, value: ast.expr | None) -> Iterator[PatchUsage | FamilyUsage]:
         """A patch of what a dotted path names; whether the path leads anywhere is the question of the string itself."""
         if not isinstance(path, ast.Constant) or not isinstance(path.value, str):
             return
@@ -87,7 +87,7 @@ class Patches:
         if found is not None:
             yield from self._patch(found, name, value, node, is_path=True)
 
-    def _wrapped(self, node: ast.Call) -> Iterator[PatchUsage]:
+    def _wrapped(self, node: ast.Call) -> Iterator[PatchUsage | FamilyUsage]:
         """`wrap(module, "Class.method", wrapper)`: the wrapper is given the call's arguments as they are."""
         first, second = node.args[0], node.args[1]
         if not isinstance(second, ast.Constant) or not isinstance(second.value, str):
@@ -133,7 +133,12 @@ class Patches:
         *,
         needs_name: bool = False,
         is_path: bool = False,
-    ) -> Iterator[PatchUsage]:
+    ) -> Iterator[PatchUsage | FamilyUsage]:
+        if isinstance(owner, Family) and isinstance(value, ast.Call) and len(value.args) == 2:
+            maker = self.infer(value.func)
+            if isinstance(maker, External) and _WRAPPED.get(maker.path) == "bound method":
+                yield FamilyUsage(*self.common(place), owner.name, name, "patch", value=self.infer(value.args[0]))
+            return
         if not isinstance(owner, Module | Class | Instance) or not self.concerns(owner):
             return
         wrapped: Wrapped = ""
@@ -148,7 +153,7 @@ class Patches:
             return
         yield PatchUsage(*self.common(place), owner, name, value, type_, wrapped, needs_name, is_path)
 
-    def _by_helper(self, node: ast.Call, callee: Function) -> Iterator[PatchUsage]:
+    def _by_helper(self, node: ast.Call, callee: Function) -> Iterator[PatchUsage | FamilyUsage]:
         """What a function of the client's puts where its arguments say."""
         puts = self.program.installations.puts(callee.declaration)
         if not puts:

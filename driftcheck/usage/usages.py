@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from driftcheck.model import Location
@@ -184,3 +184,20 @@ class PatchUsage(Usage):
     wrapped: Wrapped = ""
     needs_name: bool = False
     is_path: bool = False
+
+
+@dataclass(eq=False, slots=True)
+class FamilyUsage(Usage):
+    """A member of a family is touched: its attribute `name` is read or called, it is called itself, or patched.
+
+    `call` is the call, where there is one, with the types that it unpacks; `count` is how many targets its result is
+    unpacked into, 0 where it is not. `value` is what is put in the place of `name`.
+    """
+
+    family: str
+    name: str
+    use: Literal["read", "call", "patch"]
+    call: ast.Call | None = None
+    unpacked: dict[int, Type] = field(default_factory=dict)
+    count: int = 0
+    value: Type | None = None

@@ -55,6 +55,7 @@ class Settings:
     target_version: str = "0.16.0"
     baseline_version: str = "0.11.0"
     client_name: str = "client"
+    model: str = ""
     baseline: bool = True
     broken_at_baseline: bool = False
     unresolved: bool = False

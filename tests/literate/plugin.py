@@ -73,7 +73,9 @@ class CaseItem(pytest.Item):
 
     def runtest(self) -> None:
         """Checks the case, and rewrites its report where that was asked for."""
-        problems, text = check(self.case, self.config.stash.get(AUDIT, _audit), self.config.stash.get(RENDER, _render))
+        problems, text = check(
+            self.case, self.config.stash.get(AUDIT, _audit_of(self.case)), self.config.stash.get(RENDER, _render)
+        )
         if text is not None and self.config.getoption("--update-reports") and self._update_report(text):
             problems = tuple(each for each in problems if not each.is_about_wording)
         if problems:
@@ -114,10 +116,13 @@ def _shown(path: Path, config: pytest.Config) -> str:
     return path.relative_to(config.rootpath).as_posix()
 
 
-def _audit(client: SourceTree, target: SourceTree, baseline: SourceTree | None) -> Report:
-    from driftcheck.audit import audit_trees
+def _audit_of(case: Case) -> Audit:
+    def audit(client: SourceTree, target: SourceTree, baseline: SourceTree | None) -> Report:
+        from driftcheck.audit import audit_trees
 
-    return audit_trees(client, target, baseline)
+        return audit_trees(client, target, baseline, model=case.settings.model or None)
+
+    return audit
 
 
 def _render(report: Report) -> str:

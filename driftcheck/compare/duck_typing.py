@@ -1,0 +1,154 @@
+"""What a client does with whatever model is loaded: for which classes of the family it breaks, one finding a place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from driftcheck.compare.confirm import Judged
+from driftcheck.compare.family_members import Break, FamilyMembers, Outcome
+from driftcheck.compare.family_patches import FamilyPatches
+from driftcheck.compare.findings import Findings, guard_against
+from driftcheck.compare.judge import Judge
+from driftcheck.compare.release import Release
+from driftcheck.compare.subclasses import Answers
+from driftcheck.model import Certainty, Evidence, Finding, Location, Severity
+from driftcheck.usage.usages import FamilyUsage
+
+_ERRORS = frozenset(("AttributeError", "TypeError", "ValueError", "Exception", "BaseException"))
+# What breaks for so many classes breaks for whichever is loaded; what breaks for so few at the baseline was fine there.
+_NEARLY_ALL, _HARDLY_ANY = 0.9, 0.1
+_NAMES_SHOWN, _WAYS_SHOWN = 3, 3
+
+
+class DuckTyping:
+    """Judges usages of members of families against two releases."""
+
+    def __init__(self, target: Release, baseline: Release | None, *, is_own: bool) -> None:
+        self.target = target
+        self.families = target.program.families
+        self.members = FamilyMembers(target)
+        self.members_before = FamilyMembers(baseline) if baseline is not None else None
+        self.patches = FamilyPatches(target, baseline, is_own=is_own)
+        self.is_own = is_own
+
+    def ask(self, usages: Iterable[tuple[FamilyUsage, bool]]) -> Answers:
+        """The answers, given each usage and whether the client at the baseline holds it too."""
+        answers = Answers()
+        for usage, is_old in usages:
+            answers.checked += 1
+            if usage.is_typing_only or guard_against(usage.guards, _ERRORS) is not None:
+                continue
+            found = self.patches.ask(usage) if usage.use == "patch" else self._judge(usage, is_old=is_old)
+            if found is not None and found not in answers.findings:
+                answers.findings.append(found)
+        return answers
+
+    def _judge(self, usage: FamilyUsage, *, is_old: bool) -> Finding | None:
+        now = self.members.outcome(usage)
+        if not now.breaks:
+            return None
+        before = self.members_before.outcome(usage) if self.members_before is not None and is_old else None
+        drift = False if self.is_own else _is_drift(now, before) if before is not None else None
+        if usage.name and not drift:
+            # A client may give the objects attributes of its own, and reads those of the models that it was made for.
+            return None
+        is_all = now.share >= _NEARLY_ALL and (before is None or before.share <= _HARDLY_ANY)
+        is_narrowed = self.families.is_narrowed(usage.family)
+        is_error = is_narrowed or (is_all and drift is True)
+        leading = self._leading(usage.family, now)
+        first = leading[0]
+        message = self._message(usage, now, leading)
+        if usage.name and self.members_before is not None:
+            new = self.members.new_name(usage, now, self.members_before)
+            message += f"; {new} is new" if new is not None else ""
+        return Finding(
+            first.kind,
+            Severity.ERROR if is_error else Severity.WARNING,
+            Certainty.LIKELY if is_error else Certainty.POSSIBLE,
+            _place_of(usage),
+            f"{first.class_.symbol}.{usage.name or 'forward'}",
+            message,
+            first.parameter,
+            first.raises,
+            drift,
+            Evidence(first.class_.module.path, first.line, first.signature, self._signature_before(usage, first)),
+            scope=usage.scope,
+        )
+
+    def _leading(self, family: str, outcome: Outcome) -> list[Break]:
+        """The breaks, those of the most frequent way first, and of each way the well-known classes."""
+        counts: dict[str, int] = {}
+        for found in outcome.breaks:
+            counts[found.way] = counts.get(found.way, 0) + 1
+        order = {
+            class_: place
+            for place, class_ in enumerate(self.families.leading(family, [found.class_ for found in outcome.breaks]))
+        }
+        return sorted(outcome.breaks, key=lambda found: (-counts[found.way], found.way, order[found.class_]))
+
+    def _message(self, usage: FamilyUsage, outcome: Outcome, leading: Sequence[Break]) -> str:
+        ways: dict[str, list[str]] = {}
+        for found in leading:
+            ways.setdefault(found.way, []).append(found.class_.name)
+        count = len(leading)
+        subject = f"{'all' if count == outcome.judged else f'{count} of'} {outcome.judged} {usage.family}s"
+        if outcome.judged == 1:
+            return f"{leading[0].class_.name} {_of_one(leading[0].way)}"
+        if len(ways) == 1:
+            said = leading[0].way if count > 1 else _of_one(leading[0].way)
+            return f"{subject} {said} ({_some(next(iter(ways.values())))})"
+        shown = [_said(way, names) for way, names in list(ways.items())[:_WAYS_SHOWN]]
+        rest = sum(map(len, list(ways.values())[_WAYS_SHOWN:]))
+        return f"{subject} do not take this call: {'; '.join(shown)}" + (f"; {rest} otherwise" if rest else "")
+
+    def _signature_before(self, usage: FamilyUsage, first: Break) -> str | None:
+        """What the same class took at the baseline."""
+        if self.members_before is None or usage.call is None:
+            return None
+        return self.members_before.signature(usage, first.class_.name)
+
+
+def _is_drift(now: Outcome, before: Outcome) -> bool:
+    if now.share >= _NEARLY_ALL and before.share <= _HARDLY_ANY and before.judged:
+        return True
+    return bool(now.broken & before.fitting)
+
+
+def _of_one(way: str) -> str:
+    """What is said of many, of one."""
+    verb, _, rest = way.partition(" ")
+    return f"{'has' if verb == 'have' else f'{verb}s'} {rest}"
+
+
+def _said(way: str, names: Sequence[str]) -> str:
+    return f"{len(names)} {way} ({_some(names)})" if len(names) > 1 else f"{names[0]} {_of_one(way)}"
+
+
+def _some(names: Sequence[str]) -> str:
+    """The first names, and how many others there are."""
+    rest = len(names) - _NAMES_SHOWN
+    if rest == 1:
+        return ", ".join(names)
+    return ", ".join(names[:_NAMES_SHOWN]) + (f" and {rest} others" if rest > 0 else "")
+
+
+def _place_of(usage: FamilyUsage) -> Location:
+    """The place of the attribute's name alone, which is on the last line of a chain."""
+    place = usage.location
+    if usage.use == "call":
+        return place
+    column = max(1, place.end_column - len(usage.name))
+    return Location(place.path, place.end_line, column, place.end_line, place.end_column)
+
+
+def duck_typing(judged: Sequence[Judged], findings: Findings, baseline: Judge | None, *, is_own: bool) -> Answers:
+    """What is found where the client touches members of families.
+
+    `findings` holds the target and the baseline's verdicts; `baseline` is the judge that gave them, None where there is
+    none, or where the target is the very release that the client was written for (`is_own`).
+    """
+    usages = [(usage, findings.earlier(usage) is not None) for usage, _ in judged if isinstance(usage, FamilyUsage)]
+    if not usages:
+        return Answers()
+    before = Release(baseline) if baseline is not None else None
+    return DuckTyping(Release(findings.judge), before, is_own=is_own).ask(usages)

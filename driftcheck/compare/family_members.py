@@ -1,0 +1,163 @@
+"""What each class of a family makes of a read or a call: it fits, breaks in some way, or can't be told."""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass
+
+from driftcheck.compare.bind import bind
+from driftcheck.compare.release import Release
+from driftcheck.model import Kind
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.signatures import Callee
+from driftcheck.surface.syntax import own_nodes
+from driftcheck.surface.types import Absent, Class, External, Function, Instance, Tuple, Type, Unknown
+from driftcheck.usage.usages import CallUsage, FamilyUsage
+
+
+@dataclass(frozen=True, slots=True)
+class Break:
+    """One class that a usage does not fit: in which way, and where its source says so."""
+
+    class_: ClassDeclaration
+    kind: Kind
+    way: str
+    parameter: str | None
+    raises: str | None
+    line: int
+    signature: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a family makes of a usage: the classes that break, and the names of those that take it."""
+
+    breaks: tuple[Break, ...]
+    fitting: frozenset[str]
+
+    @property
+    def judged(self) -> int:
+        """How many classes could be judged."""
+        return len(self.breaks) + len(self.fitting)
+
+    @property
+    def share(self) -> float:
+        """The share of the judged classes that break."""
+        return len(self.breaks) / self.judged if self.judged else 0.0
+
+    @property
+    def broken(self) -> frozenset[str]:
+        """The names of the classes that break."""
+        return frozenset(found.class_.name for found in self.breaks)
+
+
+class FamilyMembers:
+    """Asks the classes of a family in one release."""
+
+    def __init__(self, release: Release) -> None:
+        self.release = release
+        self.program = release.program
+
+    def outcome(self, usage: FamilyUsage) -> Outcome:
+        """What the classes of the usage's family make of it."""
+        breaks: list[Break] = []
+        fitting: set[str] = set()
+        for class_ in self.program.families.classes(usage.family):
+            found = self._asked(class_, usage)
+            if isinstance(found, Break):
+                breaks.append(found)
+            elif found:
+                fitting.add(class_.name)
+        return Outcome(tuple(breaks), frozenset(fitting))
+
+    def new_name(self, usage: FamilyUsage, outcome: Outcome, before: FamilyMembers) -> str | None:
+        """A method that nearly all classes without the name have now, and none of them had before."""
+        lost = [found.class_ for found in outcome.breaks]
+        known: set[str] = set()
+        for class_ in before.program.families.classes(usage.family):
+            known.update(class_.members)
+        counts: dict[str, int] = {}
+        for class_ in lost:
+            for function in class_.methods():
+                if function.name not in known:
+                    counts[function.name] = counts.get(function.name, 0) + 1
+        likely = [name for name, count in sorted(counts.items()) if count * 2 > len(lost)]
+        return likely[0] if len(likely) == 1 else None
+
+    def signature(self, usage: FamilyUsage, name: str) -> str | None:
+        """What the class of a name takes in such a call."""
+        for class_ in self.program.families.classes(usage.family):
+            if class_.name == name:
+                found = self.program.inference.attribute(Instance(Class(class_)), usage.name or "forward")
+                callee = self.release.signatures.callee(found) if isinstance(found, Function) else None
+                return f"{callee.name}{callee.signature}" if isinstance(callee, Callee) else None
+        return None
+
+    def _asked(self, class_: ClassDeclaration, usage: FamilyUsage) -> Break | bool:
+        """How a class breaks, True where it fits, False where that can't be told."""
+        receiver = Instance(Class(class_))
+        name = usage.name or "forward"
+        found: Type = self.program.inference.attribute(receiver, name)
+        if isinstance(found, Unknown):
+            found = self.release.judge.hidden([receiver], name, found) or found
+        if isinstance(found, Absent):
+            raises = f"AttributeError: '{class_.name}' object has no attribute '{name}'"
+            return Break(class_, Kind.UNRESOLVED_ATTRIBUTE, f"have no {name}", None, raises, class_.line)
+        if usage.call is None:
+            return not isinstance(found, Unknown)
+        callee = self.release.signatures.callee(found) if isinstance(found, Function) else Unknown("no function")
+        if isinstance(callee, Unknown):
+            return False
+        assert isinstance(found, Function)
+        return self._unbound(class_, usage, callee) or self._unpacked(class_, usage, callee, found.declaration) or True
+
+    def _unbound(self, class_: ClassDeclaration, usage: FamilyUsage, callee: Callee) -> Break | None:
+        assert usage.call is not None
+        common = (usage.place, usage.scope, usage.guards, usage.is_typing_only)
+        call = CallUsage(*common, usage.call, Unknown("member of a family"), usage.unpacked)
+        problems = bind(callee.signature, self.release.judge.arguments(call), callee=callee.name, has_receiver=True)
+        if not problems:
+            return None
+        problem = problems[0]
+        ways = {
+            Kind.MISSING_ARGUMENT: f"need '{problem.parameter}'",
+            Kind.UNKNOWN_ARGUMENT: f"take no '{problem.parameter}'",
+        }
+        way = ways.get(problem.kind, problem.message)
+        signature = f"{callee.name}{callee.signature}"
+        return Break(class_, problem.kind, way, problem.parameter, problem.raises, callee.line, signature)
+
+    def _unpacked(
+        self, class_: ClassDeclaration, usage: FamilyUsage, callee: Callee, function: FunctionDeclaration
+    ) -> Break | None:
+        given = self._values_given(function) if usage.count else None
+        if given is None or given == usage.count:
+            return None
+        values = "one value" if given == 1 else f"{given} values"
+        raises = f"ValueError: {'not enough' if 1 < given < usage.count else 'too many'} values to unpack"
+        way = f"give {values} where {usage.count} are unpacked"
+        return Break(class_, Kind.RETURN_CHANGED, way, None, raises, callee.line, f"{callee.name}{callee.signature}")
+
+    def _values_given(self, function: FunctionDeclaration) -> int | None:
+        """How many values a function surely returns; 1 for a single tensor, None where that can't be told.
+
+        Annotations lie more often than code does: what is no tuple in any `return` is one value only if they agree.
+        """
+        counts: set[int | None] = set()
+        scope = self.program.function_scope(function)
+        for node in own_nodes(function.body):
+            if isinstance(node, ast.Return) and node.value is not None:
+                if isinstance(node.value, ast.Tuple):
+                    counts.add(len(node.value.elts))
+                else:
+                    type_ = self.program.inference.infer(node.value, scope)
+                    counts.add(len(type_.items) if isinstance(type_, Tuple) else None)
+        if len(counts) != 1:
+            return None
+        count = counts.pop()
+        returns = function.node.returns
+        if count is not None or returns is None:
+            return count
+        declared = self.program.annotations.instance(returns, self.program.scope_of_function(function))
+        is_tensor = isinstance(declared, Instance) and declared.class_ == External("torch.Tensor")
+        return 1 if is_tensor else None

@@ -1,0 +1,87 @@
+"""Whether a function put in the place of a family's method takes what the target's own classes pass to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from driftcheck.compare.bind import BindingProblem, bind
+from driftcheck.compare.callsites import CallSite
+from driftcheck.compare.release import Release, name_place
+from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity, Signature
+from driftcheck.surface.types import Function
+from driftcheck.usage.usages import FamilyUsage
+
+_NAMES_SHOWN = 3
+
+
+class FamilyPatches:
+    """Judges what a client puts in the place of `forward` of whatever member it gets hold of."""
+
+    def __init__(self, target: Release, baseline: Release | None, *, is_own: bool) -> None:
+        self.target = target
+        self.baseline = baseline
+        self.is_own = is_own
+
+    def ask(self, usage: FamilyUsage) -> Finding | None:
+        """The finding for a replacement that calls of the target do not fit."""
+        if usage.name != "forward" or not isinstance(usage.value, Function):
+            return None
+        declaration = usage.value.declaration
+        own = self.target.signatures.signature(declaration, skips_first=True)
+        if own is None:
+            return None
+        refused = self._refused(self.target, usage.family, own)
+        if not refused:
+            return None
+        drift: bool | None = False if self.is_own else None
+        if self.baseline is not None:
+            before = {owner for _, _, owner in self._refused(self.baseline, usage.family, own)}
+            drift = any(owner not in before for _, _, owner in refused)
+        is_narrowed = self.target.program.families.is_narrowed(usage.family)
+        site, problem, _ = refused[0]
+        names = list(dict.fromkeys(owner for _, _, owner in refused))
+        shown = ", ".join(names[:_NAMES_SHOWN]) + (" and others" if len(names) > _NAMES_SHOWN else "")
+        message = (
+            f"{declaration.name}(), put in the place of forward() of whatever {usage.family} is loaded, does not take "
+            f"what {shown} pass{'es' if len(names) == 1 else ''}: {problem.message}"
+        )
+        members = self.target.program.families.classes(usage.family)
+        return Finding(
+            Kind.INVALID_PATCH,
+            Severity.ERROR if is_narrowed else Severity.WARNING,
+            Certainty.LIKELY if is_narrowed else Certainty.POSSIBLE,
+            name_place(declaration),
+            f"{self.target.program.families.leading(usage.family, list(members))[0].symbol}.forward",
+            message,
+            problem.parameter,
+            problem.raises,
+            drift,
+            Evidence(site.path, site.line, f"{declaration.name}{own}"),
+            scope=declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0],
+        )
+
+    def _refused(self, release: Release, family: str, own: Signature) -> list[tuple[CallSite, BindingProblem, str]]:
+        """The calls of a member that the replacement does not take, with what is wrong and the class that calls."""
+        found = []
+        for site, owner in self._sites(release, family):
+            problems = bind(own, site.arguments)
+            if problems:
+                found.append((site, problems[0], owner))
+        return sorted(found, key=lambda entry: (entry[2], entry[0].path, entry[0].line))
+
+    def _sites(self, release: Release, family: str) -> Iterator[tuple[CallSite, str]]:
+        """The calls `self.attribute(...)` in classes whose attribute is a member of the family."""
+        families = release.program.families
+        for holder, attribute in families.holders(family):
+            classes = families.classes(holder)
+            methods = {
+                (base.symbol, name): class_.name
+                for class_ in reversed(classes)
+                for base in families.own_bases(class_)
+                for name in base.members
+            }
+            for site in release.sites.of_method(attribute, families.folder):
+                function = site.function
+                owner = methods.get((function.owner.symbol, function.name)) if function.owner is not None else None
+                if owner is not None and not site.catches_type_error:
+                    yield site, owner
