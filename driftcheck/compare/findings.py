@@ -282,13 +282,22 @@ class Findings:
         if isinstance(callee, Class) and not self.program.is_target(callee.declaration.symbol):
             # A class of the client's inherits from what stood there when it was made.
             return False
-        symbol = verdict.symbol.removesuffix(".__init__")
+        symbol = verdict.symbol
+        if not self._is_inherited(callee):
+            symbol = symbol.removesuffix(".__init__")
         owner, _, name = symbol.rpartition(".")
         if (owner, name) in self.extensions:
             return True
         if verdict.status != "broken" or self._drift(usage):
             return False
         return symbol in self.named or verdict.symbol in self.named or self._is_class_replaced(owner)
+
+    def _is_inherited(self, callee: Type) -> bool:
+        """True for a method that a class of the client's has from a base, which is what stood there at that time."""
+        if not isinstance(callee, Function):
+            return False
+        receiver = callee.receiver.class_ if isinstance(callee.receiver, Instance) else callee.receiver
+        return isinstance(receiver, Class) and not self.program.is_target(receiver.declaration.symbol)
 
     def _is_class_replaced(self, symbol: str) -> bool:
         """True where the client puts something of its own in the place of a class of the target."""

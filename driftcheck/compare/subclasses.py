@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from driftcheck.compare.abstracts import Abstracts
 from driftcheck.compare.bases import Bases
@@ -141,9 +141,14 @@ class Subclasses:
             complaint = self.constructions.complaint(override)
         else:
             complaint = self.overrides.complaint(override)
-        if complaint is not None and (was_there or self.baseline is None):
-            before = self.overrides.before(override)
-            yield self._finding(own, complaint, override.base, before.base if before is not None else None)
+        before = self.overrides.before(override)
+        if complaint is not None and not was_there and self.baseline is not None:
+            # Code for the target alone has not drifted; what the target's own calls pass breaks it all the same.
+            is_sure = complaint.severity is Severity.ERROR and complaint.certainty is Certainty.CERTAIN
+            complaint = complaint if is_sure else None
+        if complaint is not None:
+            found = self._finding(own, complaint, override.base, before.base if before is not None else None)
+            yield found if was_there else replace(found, drift=None)
 
     def _finding(self, own: Definition, complaint: Complaint, base: Definition, before: Definition | None) -> Finding:
         assert own.function is not None
