@@ -1,4 +1,4 @@
-"""Class statements that no longer work: bases that can't stand together, or that can't be derived from."""
+"""Class statements that no longer work: bases that can't stand together, or that can't be derived from so."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import ast
 from dataclasses import dataclass
 
 from driftcheck.compare.release import Release
+from driftcheck.model import Parameter, ParameterKind
 from driftcheck.surface.classes import Base
 from driftcheck.surface.declarations import ClassDeclaration
+from driftcheck.surface.fields import parameters_of_fields
 from driftcheck.surface.types import Class, External, Unknown
 
 _FINAL = frozenset(("typing.final", "typing_extensions.final"))
@@ -38,6 +40,7 @@ class Bases:
             or self._duplicate(class_, bases)
             or self._order(class_, bases)
             or self._final(bases)
+            or self._fields(class_)
         )
 
     def _subscripted(self, class_: ClassDeclaration) -> BaseProblem | None:
@@ -127,6 +130,34 @@ class Bases:
                 type_ = self.program.inference.infer(node, scope)
                 if isinstance(type_, External) and type_.path in _FINAL:
                     return BaseProblem(base.declaration, f"{base.declaration.name} is declared final", None)
+        return None
+
+    def _fields(self, class_: ClassDeclaration) -> BaseProblem | None:
+        """A field without a default after an inherited one that has one, in a dataclass."""
+        constructors = self.release.signatures.constructors
+        transformation = constructors.decorators.dataclass_transformation(class_)
+        # A constructor that is written doesn't help: the other one is made first.
+        if transformation is None or not transformation.flag("init", default=True):
+            return None
+        optional: Parameter | None = None
+        for parameter in parameters_of_fields(constructors.fields.of_dataclass(class_, transformation)):
+            if parameter.kind is not ParameterKind.POSITIONAL_OR_KEYWORD:
+                continue
+            if not parameter.is_required:
+                optional = optional or parameter
+            elif optional is not None and (owner := self._owner(class_, optional.name)) is not None:
+                return BaseProblem(
+                    owner,
+                    f"field '{parameter.name}' has no default and comes after '{optional.name}', which has one",
+                    f"TypeError: non-default argument '{parameter.name}' follows default argument",
+                )
+        return None
+
+    def _owner(self, class_: ClassDeclaration, name: str) -> ClassDeclaration | None:
+        """The target's class from which a class has a field."""
+        for entry in self.program.classes.linearize(class_):
+            if isinstance(entry, Class) and name in entry.declaration.members:
+                return entry.declaration if self.release.is_target(entry.declaration) else None
         return None
 
 
