@@ -171,8 +171,9 @@ PATTERNS = {
     "replaces by the attribute's name": (
         'pattern = "replaces"\nattribute = "forward"\nlacks-parameter = "**"',
         (
-            "import types\nfrom library.a import start\ndef one(self): ...\ndef two(self, **kwargs): ...\ndef put(model):\n"
-            "    start(model)\n    model.forward = types.MethodType(one, model)\n    model.forward = two\n"
+            "import types\nfrom library.a import start\ndef one(self): ...\ndef two(self, **kwargs): ...\n"
+            "def put(model):\n    start(model)\n    model.forward = types.MethodType(one, model)\n"
+            "    model.forward = two\n"
         ),
         [3],
     ),
