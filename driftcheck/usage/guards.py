@@ -8,22 +8,33 @@ from driftcheck.surface.declarations import caught_names
 from driftcheck.surface.syntax import all_statements
 from driftcheck.usage.usages import Guard
 
+_BROAD = frozenset(("Exception", "BaseException"))
+# What is raised where the target is not what it was, and what catches that.
+_MISFITS = _BROAD | {"ImportError", "ModuleNotFoundError", "AttributeError", "TypeError", "ValueError"}
 _ENDINGS = frozenset(("exit", "abort", "_exit", "fail", "skip", "xfail"))
 
 
 def guard_of(node: ast.Try) -> Guard:
-    """What the handlers of a `try` catch, and what they then do."""
-    caught: set[str] = set()
+    """What the handlers of a `try` catch, and what they then do, those that could catch a misfit if there are any."""
+    caught = {name for handler in node.handlers for name in caught_names(handler.type)}
     reraises = falls_back = swallows = False
-    for handler in node.handlers:
-        caught.update(caught_names(handler.type))
+    for handler in [each for each in node.handlers if _MISFITS & set(caught_names(each.type))] or node.handlers:
         last = handler.body[-1]
         raises = any(isinstance(inner, ast.Raise) for inner in all_statements(handler.body))
-        tries = any(does_something_else(statement) for statement in handler.body)
+        told = handler.name if _BROAD & set(caught_names(handler.type)) else None
+        tries = any(does_something_else(statement) and not _tells_of(statement, told) for statement in handler.body)
         reraises = reraises or (raises and not tries) or isinstance(last, ast.Raise)
         falls_back = falls_back or (tries and not isinstance(last, ast.Raise))
         swallows = swallows or not (raises or tries)
     return Guard(node.lineno, frozenset(caught), reraises, falls_back, swallows)
+
+
+def _tells_of(statement: ast.stmt, exception: str | None) -> bool:
+    """True for what a handler for whatever may happen makes of the exception: a message, a response."""
+    if exception is None or not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
+        return False
+    value = statement.value
+    return value is not None and any(isinstance(node, ast.Name) and node.id == exception for node in ast.walk(value))
 
 
 def is_type_checking(test: ast.expr) -> bool:
