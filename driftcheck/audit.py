@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from driftcheck.apart import begun_apart, may_work_apart
 from driftcheck.assembly import completed, fingerprinted, quoted, without_consequences
-from driftcheck.compare.additions import Additions, Name
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.contracts import reasons_of, with_rules
 from driftcheck.compare.duck_typing import duck_typing
-from driftcheck.compare.findings import Findings, key_of
-from driftcheck.compare.hidden import called_classes, hidden_drift
-from driftcheck.compare.judge import Judge, Verdict
+from driftcheck.compare.earlier import Before, key_of
+from driftcheck.compare.findings import Findings
+from driftcheck.compare.hidden import hidden_drift
+from driftcheck.compare.reading import Client, Reading
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.tally import answer, counts
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import ClientSummary, Report, Skipped, TargetSummary
 from driftcheck.progress import Progress
-from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
-from driftcheck.usage.collector import Collector
 from driftcheck.usage.files import ClientFiles
-from driftcheck.usage.reachability import Reachability
-from driftcheck.usage.usages import (
-    AttributeUsage,
-    CallUsage,
-    StringUsage,
-    Usage,
-)
+from driftcheck.usage.usages import PatchUsage
 
 DEFAULT_TARGET = "vllm"
+# A client of so many modules that use the target is worth a second process.
+_LARGE = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,17 +124,18 @@ def audit_trees(
     notices: tuple[str, ...] = (),
     runtime: _Runtime | None = None,
     model: str | None = None,
+    processes: int | None = None,
 ) -> Report:
     """Audits a client held in a tree against a target held in another, with a baseline where there is one.
 
     `chosen` says why this baseline, where nobody named it; `runtime` is the interpreter that confirms what is found,
-    `model` the architecture that will be run.
+    `model` the architecture that will be run. `processes` is 1 or 2, where not left to the client's size.
     """
     was_enabled = gc.isenabled()
     # Syntax trees are many small objects that live to the end: collecting among them costs more than parsing.
     gc.disable()
     try:
-        return _Audit(client, target, baseline, model).report(chosen, list(notices), runtime)
+        return _Audit(client, target, baseline, model, processes).report(chosen, list(notices), runtime)
     finally:
         if was_enabled:
             gc.enable()
@@ -148,21 +145,20 @@ class _Audit:
     """One audit under way."""
 
     def __init__(
-        self, client: SourceTree, target: SourceTree, baseline: SourceTree | None, model: str | None = None
+        self,
+        client: SourceTree,
+        target: SourceTree,
+        baseline: SourceTree | None,
+        model: str | None,
+        processes: int | None,
     ) -> None:
         self.client = client
-        self.model = model
         self.target = target
         self.baseline = baseline
+        self.model = model
+        self.processes = processes
         self.files = ClientFiles(client, target)
         self.skipped: list[Skipped] = []
-        self.earlier: Program | None = None
-        self.earlier_judge: Judge | None = None
-        self.instantiated: set[ClassDeclaration] = set()
-        self.additions = Additions()
-        self.earlier_additions: set[Name] = set()
-        self.named: set[str] = set()
-        self.stores: set[tuple[str, str]] = set()
         self.modules = self.files.modules(self.skipped)
         if self.skipped and not self.modules and len(self.skipped) >= self.files.count:
             path, reason = self.skipped[0].path, self.skipped[0].reason
@@ -170,33 +166,40 @@ class _Audit:
 
     def report(self, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
         """The whole audit in order."""
-        verdicts = self._baseline_verdicts()
-        program = Program(self.target, self.client, shared=self.files.shared)
-        program.replaced_modules = self.files.replaced_modules
+        client = self._as_read()
+        reading = Reading(self.target, client)
         if self.model is not None:
-            notices += _narrowed(program, self.model)
-        judge = Judge(program)
-        judge.client_methods = self._client_methods()
-        reachability = Reachability(program, self.modules)
-        judged = list(self._judged(program, judge, reachability))
-        if self._is_own_baseline():
-            verdicts = {key_of(usage): verdict for usage, verdict in judged}
+            notices += _narrowed(reading.program, self.model)
+        before, earlier = self._read(reading, client)
+        judged = reading.judged
         if runtime is not None:
             judged = _asked(judged, runtime, notices)
-        questions = Findings(judge, verdicts, Relocation(program, self.earlier))
-        questions.extensions = self.additions.reached(judged)
-        questions.long_added = self.earlier_additions
-        questions.named = self.named
+        program, judge, is_own = reading.program, reading.judge, self._is_own_baseline()
+        earlier_judge = earlier.judge if earlier is not None else None
+        questions = Findings(
+            judge,
+            before.verdicts if before is not None else None,
+            Relocation(program, earlier.program if earlier is not None else None),
+        )
+        questions.extensions = reading.additions.reached(judged)
+        questions.long_added = before.additions if before is not None and not is_own else set()
+        questions.named = reading.named
+        questions.stores = reading.stores
+        instantiated = reading.instantiated
+        if before is not None:
+            questions.named = questions.named | before.named
+            questions.stores = questions.stores | before.stores
+            instantiated = instantiated | before.instantiated
         questions.puts_modules_in_place = self.files.puts_modules_in_place
-        questions.stores = self.stores
         result = answer(judged, questions)
         classes, patches = hidden_drift(
             judged,
             questions,
-            self.earlier_judge,
-            is_own=self._is_own_baseline(),
+            earlier_judge,
+            is_own=is_own,
             client=self.modules,
-            instantiated=self.instantiated,
+            instantiated=instantiated,
+            patches_before=before.patches or {} if before is not None else {},
         )
         # A class that only a string names may stand in a file that does not name the target.
         for name in program.loaded_modules():
@@ -208,21 +211,20 @@ class _Audit:
             notices.append(f"no file of the client uses the target ({packages})")
         result.add("overrides", classes)
         result.add("patches", patches)
-        result.add("attributes", duck_typing(judged, questions, self.earlier_judge, is_own=self._is_own_baseline()))
-        result.findings = with_rules(
-            result.findings, judged, judge, self.earlier_judge, is_own=self._is_own_baseline(), client=self.modules
-        )
+        result.add("attributes", duck_typing(judged, questions, earlier_judge, is_own=is_own))
+        result.findings = with_rules(result.findings, judged, judge, earlier_judge, is_own=is_own, client=self.modules)
+        reachability = reading.reachability
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(
             {completed(finding, self.files.lines): None for finding in without_consequences(running)},
             key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
         )
-        client, target, baseline = self.client, self.target, self.baseline
+        target, baseline = self.target, self.baseline
         return Report(
             client=ClientSummary(
-                client.name,
-                client.version,
-                client.origin,
+                self.client.name,
+                self.client.version,
+                self.client.origin,
                 self.files.count,
                 len(self.modules),
                 tuple(sorted(self.skipped)),
@@ -237,6 +239,47 @@ class _Audit:
             reasons=reasons_of(findings, judge),
         )
 
+    def _as_read(self) -> Client:
+        files = self.files
+        return Client(self.client, self.modules, files.shared, files.replaced_modules, files.words, self.model)
+
+    def _read(self, reading: Reading, client: Client) -> tuple[Before | None, Reading | None]:
+        """Reads the client under the target, and under the baseline where that is another release.
+
+        The second result is for further questions about the baseline. A large client is read under both at once.
+        """
+        if self.baseline is None or self._is_own_baseline():
+            reading.read()
+            self._leave_out(reading.skipped)
+            return (reading.before(with_patches=False) if self.baseline is not None else None), None
+        earlier = Reading(self.baseline, client)
+        if self._works_apart():
+            begun = begun_apart(functools.partial(_before, earlier))
+            reading.read()
+            before = begun()
+            patched = {usage.location.path for usage, _ in reading.judged if isinstance(usage, PatchUsage)}
+            before.patches = {
+                key: usage for usage in earlier.patches_in(patched) if (key := key_of(usage)) in before.verdicts
+            }
+        else:
+            earlier.read()
+            before = earlier.before(with_patches=True)
+            reading.read()
+        reading.leave_out(before.skipped)
+        self._leave_out([*before.skipped, *reading.skipped])
+        return before, earlier
+
+    def _works_apart(self) -> bool:
+        if self.processes is not None:
+            return self.processes > 1
+        return len(self.modules) >= _LARGE and may_work_apart()
+
+    def _leave_out(self, skipped: Sequence[Skipped]) -> None:
+        """Counts files that turned out to be nested too deeply among those that can't be read."""
+        new = {entry.path: entry for entry in skipped}
+        self.skipped += new.values()
+        self.modules = [module for module in self.modules if module.path not in new]
+
     def _is_own_baseline(self) -> bool:
         """True where the client was written for the very release it is held against."""
         if self.baseline is None:
@@ -246,69 +289,10 @@ class _Audit:
             same and self.baseline.version is not None and self.target.origin != "memory"
         )
 
-    def _baseline_verdicts(self) -> dict[tuple[object, ...], Verdict] | None:
-        if self.baseline is None or self._is_own_baseline():
-            return None
-        program = self.earlier = Program(self.baseline, self.client, shared=self.files.shared)
-        program.replaced_modules = self.files.replaced_modules
-        if self.model is not None:
-            program.families.choose(self.model)
-        judge = self.earlier_judge = Judge(program)
-        judge.client_methods = self._client_methods()
-        reachability = Reachability(program, self.modules)
-        judged = list(self._judged(program, judge, reachability))
-        self.earlier_additions, self.additions = self.additions.names, Additions()
-        return {
-            key_of(usage): verdict
-            for usage, verdict in judged
-            if verdict.status != "broken" or reachability.is_reachable(usage.location.path, usage.scope)
-        }
 
-    def _client_methods(self) -> set[str]:
-        """The names of the methods of the client's module-level classes."""
-        return {
-            function.name
-            for module in self.modules
-            for bindings in module.names.values()
-            for binding in bindings
-            if binding.class_ is not None
-            for function in binding.class_.methods()
-        }
-
-    def _judged(self, program: Program, judge: Judge, reachability: Reachability) -> Iterator[Judged]:
-        """Every usage that concerns the target, with what one release says of it.
-
-        A module with expressions nested more deeply than Python can follow is skipped, from here on, as one that
-        can't be parsed is.
-        """
-        for module in list(self.modules):
-            try:
-                judged = list(self._judged_in(module, program, judge, reachability))
-            except RecursionError:
-                self.skipped.append(Skipped(module.path, "nested too deeply"))
-                self.modules.remove(module)
-                continue
-            yield from judged
-
-    def _judged_in(
-        self, module: ModuleDeclaration, program: Program, judge: Judge, reachability: Reachability
-    ) -> Iterator[Judged]:
-        usages: list[Usage] = []
-        collector = Collector(program, module, usages.append, judge.concerns)
-        collector.reachability = reachability
-        collector.collect()
-        for usage in usages:
-            if isinstance(usage, AttributeUsage) and usage.is_stored:
-                self.additions.note(judge.extended(usage), usage)
-                self.stores.update(judge.stored(usage))
-            elif isinstance(usage, CallUsage):
-                self.additions.note(judge.extended_by(usage), usage)
-                self.instantiated.update(called_classes(usage))
-            elif isinstance(usage, StringUsage) and usage.role == "path":
-                self.named.add(judge.strings.definition(usage.text))
-            verdict = judge.verdict(usage)
-            if verdict is not None:
-                yield usage, verdict
+def _before(reading: Reading) -> Before:
+    reading.read()
+    return reading.before(with_patches=False)
 
 
 def _narrowed(program: Program, model: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts
 from driftcheck.compare.deprecation import ending_release
 from driftcheck.compare.descendants import Descendants
+from driftcheck.compare.earlier import Earlier, Key, key_of
 from driftcheck.compare.exceptions import expected_exception
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.kinds import KindChange, attribute_change, call_change, is_async, reference_change
@@ -25,7 +26,6 @@ from driftcheck.usage.usages import (
     AttributeUsage,
     CallUsage,
     EnvironmentUsage,
-    FamilyUsage,
     Guard,
     ImportUsage,
     ReferenceUsage,
@@ -42,9 +42,7 @@ _PUT_THERE = " until the client has put its own there"
 class Findings:
     """Makes findings of broken usages, given what the baseline says of the same ones."""
 
-    def __init__(
-        self, judge: Judge, baseline: dict[tuple[object, ...], Verdict] | None, relocation: Relocation | None = None
-    ) -> None:
+    def __init__(self, judge: Judge, baseline: dict[Key, Earlier] | None, relocation: Relocation | None = None) -> None:
         self.judge = judge
         self.relocation = relocation or Relocation(judge.program, None)
         self.program = judge.program
@@ -64,7 +62,7 @@ class Findings:
         # The environment variables that the client itself reads.
         self.variables_read: set[str] = set()
 
-    def earlier(self, usage: Usage) -> Verdict | None:
+    def earlier(self, usage: Usage) -> Earlier | None:
         """What the baseline says of the same usage."""
         return self.baseline.get(key_of(usage)) if self.baseline is not None else None
 
@@ -175,6 +173,8 @@ class Findings:
             # The import of that submodule has been reported.
             return None
         drift = self._drift(usage)
+        if is_told_by_names(usage) and not drift:
+            return "receiver that only names tell"
         added = self._added_at(usage.receiver, absent)
         if added is not None and not (drift and added in self.long_added):
             return "attribute that the client adds"
@@ -184,7 +184,7 @@ class Findings:
             symbol = earlier.symbol
         receiver = next(member for member in members_of(usage.receiver) if self.judge.concerns(member))
         is_module = isinstance(receiver, Module)
-        severity, certainty = Severity.ERROR, Certainty.CERTAIN
+        severity, certainty = Severity.ERROR, _surest(usage)
         if not drift and not is_module and self._is_class_replaced(absent.owner):
             return "class that the client replaces"
         if not drift and not is_module and not verdict.is_certain:
@@ -312,7 +312,7 @@ class Findings:
         """Why a call that a declared class refuses may fit all the same, "" where nothing says so."""
         if verdict.status != "broken" or self._drift(usage):
             return ""
-        return self.descendants.taking(usage, verdict)
+        return "receiver that only names tell" if is_told_by_names(usage) else self.descendants.taking(usage, verdict)
 
     def call(self, usage: CallUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a call that does not bind, or that binds to something else than in the baseline."""
@@ -322,7 +322,7 @@ class Findings:
             return []
         assert verdict.arguments is not None
         earlier = self.earlier(usage)
-        before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
+        before = earlier.signature if earlier is not None else None
         drift = self._drift(usage)
         guard = guard_against(usage.guards, _TYPE_ERRORS)
         if verdict.is_partial and not drift:
@@ -346,7 +346,7 @@ class Findings:
         verdict: Verdict,
         callee: Callee,
         problem: BindingProblem,
-        earlier: Verdict | None,
+        earlier: Earlier | None,
         drift: bool | None,
         guard: Guard | None,
     ) -> Finding:
@@ -372,11 +372,11 @@ class Findings:
                 severity, certainty = Severity.WARNING, Certainty.POSSIBLE
             if verdict.is_partial:
                 severity, certainty = Severity.WARNING, Certainty.POSSIBLE
-            if verdict.is_wrapped and certainty is Certainty.CERTAIN:
+            if (verdict.is_wrapped or is_told_by_names(usage)) and certainty is Certainty.CERTAIN:
                 certainty = Certainty.LIKELY
         if usage.is_type_ignored and severity.rank > Severity.WARNING.rank and not drift:
             severity, certainty = Severity.WARNING, Certainty.POSSIBLE
-        before = earlier.callee.signature if earlier is not None and earlier.callee is not None else None
+        before = earlier.signature if earlier is not None else None
         message = f"{callee.name.removesuffix('.__init__')}(): {said}{_keyword_only(problem, before, callee)}"
         if guard is not None and not guard.reraises and severity is Severity.ERROR:
             severity, raises = Severity.SILENT, None
@@ -430,7 +430,7 @@ class Findings:
         self,
         usage: ReturnUsage | EnvironmentUsage | StringUsage | ReferenceUsage,
         verdict: Verdict,
-        earlier: Verdict | None,
+        earlier: Earlier | None,
     ) -> list[Finding]:
         """What is found whatever the baseline says: strings that lead nowhere, variables that are only set."""
         if verdict.status != "broken":
@@ -494,12 +494,12 @@ class Findings:
                 change = attribute_change(earlier.form, verdict.form, usage.result, is_called=usage.is_called)
         elif (
             isinstance(usage, CallUsage)
-            and earlier.callee is not None
+            and earlier.signature is not None
             and verdict.callee is not None
             and not verdict.is_partial
         ):
             change = call_change(
-                is_async(earlier.callee.declaration),
+                earlier.is_async,
                 is_async(verdict.callee.declaration),
                 is_awaited=usage.is_awaited,
                 is_discarded=usage.is_discarded,
@@ -538,7 +538,7 @@ class Findings:
             owner, _, name = verdict.symbol.rpartition(".")
             evidence = Evidence(*self._definition(owner, name))
         location = _attribute_location(usage) if isinstance(usage, AttributeUsage) else usage.location
-        certainty = Certainty.CERTAIN if severity.rank > Severity.WARNING.rank else Certainty.POSSIBLE
+        certainty = _surest(usage) if severity.rank > Severity.WARNING.rank else Certainty.POSSIBLE
         return Finding(
             kind,
             severity,
@@ -644,22 +644,19 @@ def _keyword_only(problem: BindingProblem, before: Signature | None, callee: Cal
     return f"; {', '.join(names)} can only be given by keyword" if names else ""
 
 
-def key_of(usage: Usage) -> tuple[object, ...]:
-    """What identifies a usage in the client, whichever release it is held against."""
-    place = usage.location
-    if isinstance(usage, ImportUsage):
-        return ("import", place.path, place.line, place.column, usage.module, usage.name)
-    if isinstance(usage, EnvironmentUsage):
-        return ("variable", place.path, place.line, place.column, usage.name)
-    if isinstance(usage, StringUsage):
-        return ("string", place.path, place.line, place.column, usage.text)
-    if isinstance(usage, ReturnUsage):
-        return ("result", place.path, place.line, place.column, usage.use, usage.name)
-    if isinstance(usage, FamilyUsage):
-        return ("family", place.path, place.line, place.column, usage.use, usage.name)
+def is_told_by_names(usage: Usage) -> bool:
+    """True where nothing but the names of attributes tells of which class a receiver is."""
+    receivers: tuple[Type | None, ...] = ()
     if isinstance(usage, AttributeUsage):
-        return ("attribute", place.path, place.line, place.column, place.end_line, place.end_column, usage.name)
-    return (type(usage).__name__, place.path, place.line, place.column, place.end_line, place.end_column)
+        receivers = members_of(usage.receiver)
+    elif isinstance(usage, CallUsage | ReturnUsage):
+        receivers = tuple(member.receiver for member in members_of(usage.callee) if isinstance(member, Function))
+    return any(isinstance(receiver, Instance) and receiver.by_names for receiver in receivers)
+
+
+def _surest(usage: Usage) -> Certainty:
+    """How sure a finding for a usage can be at most."""
+    return Certainty.LIKELY if is_told_by_names(usage) else Certainty.CERTAIN
 
 
 def guard_against(guards: tuple[Guard, ...], errors: frozenset[str]) -> Guard | None:

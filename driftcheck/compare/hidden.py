@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from driftcheck.compare.confirm import Judged
+from driftcheck.compare.earlier import Key, key_of
 from driftcheck.compare.findings import Findings
 from driftcheck.compare.judge import Judge
 from driftcheck.compare.patches import Patches
@@ -22,13 +23,15 @@ def hidden_drift(
     *,
     is_own: bool,
     client: Sequence[ModuleDeclaration],
-    instantiated: Collection[ClassDeclaration],
+    instantiated: Collection[str],
+    patches_before: Mapping[Key, PatchUsage],
 ) -> tuple[Answers, Answers]:
     """What is found in the client's classes, and in its patches.
 
     `findings` holds the target and the baseline's verdicts; `baseline` is the judge that gave them, None where there is
     none, or where the target is the very release that the client was written for (`is_own`). `client` are the client's
-    modules, `instantiated` the classes that it calls.
+    modules, `instantiated` the symbols of the classes that it calls, `patches_before` the patches as the baseline sees
+    them.
     """
     target = Release(findings.judge, findings.extensions)
     before = Release(baseline, findings.extensions) if baseline is not None else None
@@ -37,8 +40,7 @@ def hidden_drift(
     patches = []
     for usage, _ in judged:
         if isinstance(usage, PatchUsage):
-            earlier = findings.earlier(usage) if before is not None else None
-            patches.append((usage, earlier.patch if earlier is not None else None))
+            patches.append((usage, patches_before.get(key_of(usage)) if before is not None else None))
     reads = {
         (usage.location.path, verdict.symbol)
         for usage, verdict in judged

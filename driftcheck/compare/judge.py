@@ -69,7 +69,7 @@ class Verdict:
     refuses the call, `is_partial` where some of the things that may be called take it, `is_own`
     where the call is the client's own affair, `is_handed_on` where another callable refuses what this one passes on to
     it, `form` is the sort of thing met (see `kinds`), `confirmed_by` says what in the target's interpreter agrees.
-    `deprecation` is what the target says of a thing that is to go, `patch` the patch as this release sees it.
+    `deprecation` is what the target says of a thing that is to go.
     """
 
     status: Status
@@ -88,7 +88,6 @@ class Verdict:
     confirmed_by: str | None = None
     form: str = ""
     deprecation: str | None = None
-    patch: PatchUsage | None = None
 
 
 class Judge:
@@ -123,7 +122,7 @@ class Judge:
         if isinstance(usage, ClassUsage):
             return Verdict("fits") if self._derives_from_target(usage) else None
         if isinstance(usage, PatchUsage):
-            return Verdict("fits", patch=usage)
+            return Verdict("fits")
         if isinstance(usage, FamilyUsage):
             return Verdict("fits", is_own=True)
         if isinstance(usage, ReferenceUsage):

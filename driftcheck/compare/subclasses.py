@@ -35,7 +35,7 @@ class Subclasses:
     """Asks of each class of the client's what no call of the client's shows.
 
     `baseline` is None where there is none; `is_own` says that the target is the very release the client was written
-    for. `instantiated` holds the classes that the client calls, `client` its modules.
+    for. `instantiated` holds the symbols of the classes that the client calls, `client` its modules.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class Subclasses:
         baseline: Release | None,
         *,
         is_own: bool,
-        instantiated: Collection[ClassDeclaration],
+        instantiated: Collection[str],
         client: Sequence[ModuleDeclaration],
     ) -> None:
         self.target = target
@@ -232,7 +232,7 @@ class Subclasses:
             known = {definition.name for definition in self.abstracts_before.open(class_).missing}
             new = [definition for definition in missing if definition.name not in known]
             drift, missing = bool(new), new or missing
-        if class_ in self.instantiated:
+        if class_.symbol in self.instantiated:
             certainty = Certainty.CERTAIN
         elif class_ in self.handed_over:
             certainty = Certainty.LIKELY

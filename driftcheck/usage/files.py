@@ -9,6 +9,7 @@ from driftcheck.knowledge import knowledge_of
 from driftcheck.model import Skipped
 from driftcheck.surface.declarations import ModuleDeclaration, UnreadableSource, declare_module
 from driftcheck.surface.modules import ModuleIndex
+from driftcheck.surface.words import Source, Words
 from driftcheck.tree import SourceTree
 from driftcheck.usage.importers import with_importers
 
@@ -26,9 +27,13 @@ class ClientFiles:
         self.target_names = ModuleIndex(target).top_level
         self.shared: dict[str, ModuleDeclaration] = {}
         self.lines: Lines = {}
+        self.words = Words(self._sources)
         self.replaced_modules: set[str] = set()
         self.puts_modules_in_place = False
         self.count = len(self.index.sources)
+
+    def _sources(self) -> list[Source]:
+        return [(path, self.client.read(path)) for path in sorted(self.index.sources.values())]
 
     def modules(self, skipped: list[Skipped]) -> list[ModuleDeclaration]:
         """The modules that name the target, and those that import them, in the order of their paths."""
