@@ -43,6 +43,7 @@ exit codes:
   1  something found
   2  could not check: a line on stderr says why
 """
+_EXPLAIN = "Says what a kind of finding or a rule means: why it breaks, how it is found, and what to do."
 _SURFACE = "Prints what the target offers: the signature of a symbol, as its sources give it."
 
 
@@ -50,7 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0 nothing found, 1 findings, 2 could not check."""
     try:
         options = _parser().parse_args(arguments)
-        command = {"audit": _audit, "surface": _surface}[options.command]
+        command = {"audit": _audit, "surface": _surface, "explain": _explain}[options.command]
         return command(options)
     except DriftcheckError as error:
         _complain(str(error))
@@ -95,6 +96,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_audit(commands)
     _add_surface(commands)
+    _add_explain(commands)
     return parser
 
 
@@ -153,6 +155,14 @@ def _add_surface(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="hold what the sources say against what inspect.signature says, and print the differences",
     )
     _add_reach(surface)
+
+
+def _add_explain(commands: argparse._SubParsersAction[_Parser]) -> None:
+    explain = commands.add_parser(
+        "explain", help="say what a kind of finding or a rule means", description=_EXPLAIN, allow_abbrev=False
+    )
+    explain.add_argument("name", nargs="?", metavar="KIND|RULE", help="its name in a report (default: list all)")
+    explain.add_argument("--format", choices=("text", "markdown"), default="text", help="default: text")
 
 
 def _add_reach(parser: argparse._ActionsContainer) -> None:
@@ -316,5 +326,19 @@ def _surface(options: argparse.Namespace) -> int:
                 progress=progress,
             )
         )
+    write_stdout("".join(f"{harmless(line)}\n" for line in lines))
+    return _NOTHING
+
+
+def _explain(options: argparse.Namespace) -> int:
+    from driftcheck.explanation import as_page, as_text, explained, overview
+    from driftcheck.output import write_stdout
+    from driftcheck.report.harmless import harmless
+
+    if options.name is None:
+        lines = list(overview())
+    else:
+        entry = explained(options.name)
+        lines = as_page(entry).splitlines() if options.format == "markdown" else list(as_text(entry))
     write_stdout("".join(f"{harmless(line)}\n" for line in lines))
     return _NOTHING
