@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from driftcheck.model import Arguments
@@ -66,6 +66,7 @@ class CallSites:
         self.is_left_out = is_left_out
         self._methods: dict[str, tuple[CallSite, ...]] = {}
         self._names: dict[tuple[str, str], tuple[CallSite, ...]] = {}
+        self._holding: dict[str, tuple[CallSite, ...]] = {}
         self._definers: dict[str, tuple[ClassDeclaration, ...] | None] = {}
         self._functions: dict[str, list[FunctionDeclaration]] = {}
         self._receivers: dict[int, Type] = {}
@@ -93,6 +94,13 @@ class CallSites:
             lines = [] if declared is None else [n for n, line in enumerate(declared.lines, 1) if pattern.search(line)]
             places = {declared.path: lines} if declared is not None and lines else {}
             found = self._names[key] = tuple(self._read(places, name, is_attribute=False))
+        return found
+
+    def of_attributes_holding(self, name: str) -> tuple[CallSite, ...]:
+        """The calls `something.attribute(...)` in files that set the attribute to `Name(...)`, on what it holds."""
+        found = self._holding.get(name)
+        if found is None:
+            found = self._holding[name] = tuple(self._read_attributes_holding(name))
         return found
 
     def receiver(self, site: CallSite) -> Type | None:
@@ -172,6 +180,15 @@ class CallSites:
                         not is_attribute and isinstance(called, ast.Name) and called.id == name
                     ):
                         yield site
+
+    def _read_attributes_holding(self, name: str) -> Iterator[CallSite]:
+        made = re.compile(rb"\.(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*%s\(" % re.escape(name.encode()))
+        for path, data in sorted(self.program.target_holding(name)):
+            for attribute in sorted(set(made.findall(data))):
+                called = re.compile(rb"\.%s\s*\(" % attribute)
+                lines = [data.count(b"\n", 0, match.start()) + 1 for match in called.finditer(data)]
+                for site in self._read({path: lines}, attribute.decode(), is_attribute=True):
+                    yield replace(site, receiver=site.node.func)
 
     def _functions_at(self, module: ModuleDeclaration, line: int) -> Iterator[FunctionDeclaration]:
         for function in self._all_functions(module):

@@ -9,6 +9,7 @@ from driftcheck.compare.callsites import CallSite, classes_in
 from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.release import Release
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
+from driftcheck.surface.libraries import is_torch_module
 from driftcheck.surface.types import Class, Instance, Type, TypeVariable, Unknown, members_of
 
 _MODULES_READ = 40
@@ -35,7 +36,7 @@ class Reach:
         base = override.base
         assert base is not None
         name = override.own.name
-        for site in self.release.sites.of_method(name, base.owner.module.path):
+        for site in self._calls(name, base.owner):
             if site.is_super:
                 continue
             answer = self.arrives(site, override.class_)
@@ -48,7 +49,7 @@ class Reach:
     def sites_of_member(self, class_: ClassDeclaration, definition: Definition) -> Iterator[tuple[CallSite, bool]]:
         """The calls that can reach what is put on a class of the target's, and whether the receiver's type says so."""
         name = definition.name
-        for site in self.release.sites.of_method(name, class_.module.path):
+        for site in self._calls(name, class_):
             if site.is_super:
                 continue
             answer = self._shares(site, class_, definition)
@@ -58,6 +59,16 @@ class Reach:
                 owner = definition.owner
                 if self._is_specific(name, owner) or self._is_specific_call(site, name, owner):
                     yield site, False
+
+    def _calls(self, name: str, class_: ClassDeclaration) -> Iterator[CallSite]:
+        """The target's calls of a method; a torch module's `forward` is what a call of the module itself runs."""
+        yield from self.release.sites.of_method(name, class_.module.path)
+        if name == "forward" and any(is_torch_module(path) for path in self.program.classes.external_bases(class_)):
+            for site in self.release.sites.of_attributes_holding(class_.name):
+                # Where nothing tells what an attribute holds, its name alone says too little.
+                receiver = self.release.sites.receiver(site)
+                if receiver is not None and not all(isinstance(each, Unknown) for each in members_of(receiver)):
+                    yield site
 
     def _shares(self, site: CallSite, class_: ClassDeclaration, definition: Definition) -> bool | None:
         receiver = self.release.sites.receiver(site)
