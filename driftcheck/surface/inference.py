@@ -37,6 +37,7 @@ from driftcheck.surface.types import (
     bounded,
     builtin,
     members_of,
+    told_by_names,
     union,
 )
 
@@ -118,15 +119,22 @@ class Inference:
         if scope.memo is not None and (narrowed := scope.narrowed(node)) is not None:
             return narrowed
         base = self.infer(node.value, scope)
+        if isinstance(base, Unknown):
+            told = self.program.name_chains.attribute(node, scope)
+            if told is not None:
+                return told
         found = self.attribute(base, node.attr)
+        if isinstance(base, Instance) and base.by_names:
+            found = told_by_names(found)
         return self.program.families.reached_on(node, base, found, scope.module.name)
 
     def _call(self, node: ast.Call, scope: Scope) -> Type:
-        if isinstance(node.func, ast.Attribute):
-            receiver = self.infer(node.func.value, scope)
-            if isinstance(receiver, Family):
-                return self.program.families.called(receiver, node.func.attr)
+        receiver = self.infer(node.func.value, scope) if isinstance(node.func, ast.Attribute) else None
+        if isinstance(receiver, Family) and isinstance(node.func, ast.Attribute):
+            return self.program.families.called(receiver, node.func.attr)
         found = self.calls.result(node, scope)
+        if isinstance(receiver, Instance) and receiver.by_names:
+            found = told_by_names(found)
         return self.program.families.reached(node, found, scope.module.name)
 
     def _tuple(self, node: ast.Tuple, scope: Scope) -> Type:

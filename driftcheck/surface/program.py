@@ -30,6 +30,7 @@ from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.inference import Inference
 from driftcheck.surface.installed import Installations
 from driftcheck.surface.modules import ModuleIndex
+from driftcheck.surface.name_chains import NameChains
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
 from driftcheck.surface.types import (
     NONE,
@@ -112,6 +113,7 @@ class Program:
         self.heirs = Heirs(self)
         self.installations = Installations(self)
         self.families = Families(self)
+        self.name_chains = NameChains(self)
 
     # Modules
 

@@ -63,11 +63,15 @@ class Class:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A value of a class; `exact` where the value was made by calling that very class."""
+    """A value of a class; `exact` where the value was made by calling that very class.
+
+    `by_names` where nothing but the names of attributes tells the class.
+    """
 
     class_: Class | External
     arguments: tuple[Type, ...] = ()
     exact: bool = False
+    by_names: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,6 +249,13 @@ def inexact(type_: Type) -> Type:
     if isinstance(type_, Union):
         return union([inexact(member) for member in type_.members])
     return replace(type_, exact=False) if isinstance(type_, Instance) else type_
+
+
+def told_by_names(type_: Type) -> Type:
+    """The type of a value that was got from one of which only names tell the class."""
+    if isinstance(type_, Union):
+        return union([told_by_names(member) for member in type_.members])
+    return replace(type_, exact=False, by_names=True) if isinstance(type_, Instance) else type_
 
 
 def members_of(type_: Type) -> tuple[Type, ...]:
