@@ -28,6 +28,7 @@ from driftcheck.surface.types import (
     Unknown,
     builtin,
     members_of,
+    told_by_names,
     union,
 )
 
@@ -122,6 +123,8 @@ class Calls:
 
     def _function_result(self, callee: Function, node: ast.Call, scope: Scope) -> Type:
         result = self.inference.returned(callee)
+        if isinstance(callee.receiver, Instance) and callee.receiver.by_names:
+            result = told_by_names(result)
         if callee.declaration.name == "__new__" and node.args and callee.receiver is None:
             made = self.inference.infer(node.args[0], scope)
             return Instance(made) if isinstance(made, Class) else Unknown("__new__")

@@ -62,16 +62,14 @@ class Families:
         )
 
     def attribute(self, family: Family, name: str) -> Type:
-        """What an attribute of a member is, as far as the rules say."""
+        """What an attribute or a method of a member is, as far as the rules say."""
         for attribute, leads_to in self.rules[family.name].attributes:
+            part = Family(leads_to.removesuffix("[]"))
             if attribute == name:
-                part = Family(leads_to.removesuffix("[]"))
                 return Instance(External("torch.nn.ModuleList"), (part,)) if leads_to.endswith("[]") else part
+            if attribute == f"{name}()":
+                return Instance(External("typing.Callable"), (part,))
         return Unknown("attribute of a member of a family")
-
-    def called(self, family: Family, name: str) -> Type:
-        """What a method of a member gives, as far as the rules say."""
-        return self.attribute(family, f"{name}()")
 
     def _says_nothing(self, found: Type) -> bool:
         if isinstance(found, Instance):

@@ -129,12 +129,7 @@ class Inference:
         return self.program.families.reached_on(node, base, found, scope.module.name)
 
     def _call(self, node: ast.Call, scope: Scope) -> Type:
-        receiver = self.infer(node.func.value, scope) if isinstance(node.func, ast.Attribute) else None
-        if isinstance(receiver, Family) and isinstance(node.func, ast.Attribute):
-            return self.program.families.called(receiver, node.func.attr)
         found = self.calls.result(node, scope)
-        if isinstance(receiver, Instance) and receiver.by_names:
-            found = told_by_names(found)
         return self.program.families.reached(node, found, scope.module.name)
 
     def _tuple(self, node: ast.Tuple, scope: Scope) -> Type:

@@ -21,20 +21,27 @@ def guard_of(node: ast.Try) -> Guard:
     for handler in [each for each in node.handlers if _MISFITS & set(caught_names(each.type))] or node.handlers:
         last = handler.body[-1]
         raises = any(isinstance(inner, ast.Raise) for inner in all_statements(handler.body))
-        told = handler.name if _BROAD & set(caught_names(handler.type)) else None
-        tries = any(does_something_else(statement) and not _tells_of(statement, told) for statement in handler.body)
+        told = {handler.name} if handler.name and _BROAD & set(caught_names(handler.type)) else set()
+        tries = any(does_something_else(each) and not _tells_of(each, told) for each in handler.body)
         reraises = reraises or (raises and not tries) or isinstance(last, ast.Raise)
         falls_back = falls_back or (tries and not isinstance(last, ast.Raise))
         swallows = swallows or not (raises or tries)
     return Guard(node.lineno, frozenset(caught), reraises, falls_back, swallows)
 
 
-def _tells_of(statement: ast.stmt, exception: str | None) -> bool:
-    """True for what a handler for whatever may happen makes of the exception: a message, a response."""
-    if exception is None or not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
+def _tells_of(statement: ast.stmt, told: set[str]) -> bool:
+    """True for what a handler for whatever may happen makes of the exception: a message, a response.
+
+    `told` are the names of the exception and of what has been made of it so far, and grows.
+    """
+    if not isinstance(statement, ast.Assign | ast.AnnAssign | ast.Return | ast.Expr):
         return False
     value = statement.value
-    return value is not None and any(isinstance(node, ast.Name) and node.id == exception for node in ast.walk(value))
+    if value is None or not any(isinstance(node, ast.Name) and node.id in told for node in ast.walk(value)):
+        return False
+    if isinstance(statement, ast.Assign):
+        told.update(target.id for target in statement.targets if isinstance(target, ast.Name))
+    return True
 
 
 def is_type_checking(test: ast.expr) -> bool:
