@@ -63,6 +63,7 @@ def audit(
     from driftcheck.origins.baseline import baseline_specification
     from driftcheck.origins.select import client_tree, target_tree
     from driftcheck.origins.settings import Settings
+    from driftcheck.remembered import Remembered
 
     settings = Settings(offline=offline, python=python, progress=_fetching(progress))
     target = target_tree(against or DEFAULT_TARGET, settings=settings)
@@ -94,7 +95,15 @@ def audit(
     executable = getattr(target, "executable", None)
     if executable is not None and not static:
         runtime = _Runtime(str(executable), timeout, settings.cache, getattr(target, "record_digest", None))
-    return audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), runtime=runtime, model=model)
+    if runtime is not None:
+        # What an interpreter imports depends on more than on the sources at hand.
+        return audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), runtime=runtime, model=model)
+    remembered = Remembered(settings.cache, (tree, target, earlier), (chosen, model, *notices))
+    report = remembered.report()
+    if report is None:
+        report = audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), model=model)
+        remembered.keep(report)
+    return report
 
 
 def _import_name(target: SourceTree, against: str | None) -> str:

@@ -1,0 +1,98 @@
+"""Reports kept in the user's cache folder, by the content of all that went into them.
+
+What has the same content gives the same report, so a second audit of what has not changed only has to look at hashes.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from driftcheck.errors import DriftcheckError
+from driftcheck.knowledge import rules_folder
+from driftcheck.model import Report
+from driftcheck.tree import SourceTree
+
+_KEPT_FILES = 256
+_LARGEST = 64_000_000
+
+
+class Remembered:
+    """The report of one audit, if it was made before; `parts` is whatever else than the trees decides what it says."""
+
+    def __init__(self, folder: Path, trees: Iterable[SourceTree | None], parts: Iterable[str | None]) -> None:
+        digest = hashlib.sha256()
+        for part in (_own_digest(), sys.version, *(repr(part) for part in parts), *map(_digest_of, trees)):
+            digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
+        self._path = folder / "reports" / f"{digest.hexdigest()[:40]}.json"
+
+    def report(self) -> Report | None:
+        """The report, None where there is none, or what is there can't be used."""
+        import msgspec
+
+        try:
+            if self._path.stat().st_size > _LARGEST:
+                return None
+            found = msgspec.json.decode(self._path.read_bytes(), type=Report)
+            os.utime(self._path)
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+            return None
+        return found
+
+    def keep(self, report: Report) -> None:
+        """Keeps the report for the next time; where it can't be written, the next time takes as long again."""
+        import msgspec
+
+        with suppress(OSError):
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            descriptor, temporary = tempfile.mkstemp(dir=self._path.parent, suffix=".tmp")
+            try:
+                with os.fdopen(descriptor, "wb") as file:
+                    file.write(msgspec.json.encode(report))
+                os.replace(temporary, self._path)
+            except BaseException:
+                os.unlink(temporary)
+                raise
+            self._prune()
+
+    def _prune(self) -> None:
+        """Leaves the reports that were asked for last."""
+        files = sorted(self._path.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
+        for path in files[_KEPT_FILES:]:
+            path.unlink(missing_ok=True)
+
+
+def _digest_of(tree: SourceTree | None) -> str:
+    """A hash of all that an audit can learn from a tree."""
+    if tree is None:
+        return ""
+    digest = hashlib.sha256()
+    for part in (tree.name, tree.version, tree.origin, tree.roots, tree.requirements, getattr(tree, "unlisted", ())):
+        digest.update(repr(part).encode("utf-8", "surrogateescape") + b"\0")
+    for path in sorted(tree.paths):
+        digest.update(f"{path} {_content(tree, path)}\0".encode("utf-8", "surrogateescape"))
+    return digest.hexdigest()
+
+
+def _content(tree: SourceTree, path: str) -> str:
+    try:
+        return tree.digest(path)
+    except (DriftcheckError, KeyError) as error:
+        # A compiled module, which is there and nothing else; or a file that can't be read, and why.
+        return str(error)
+
+
+@functools.cache
+def _own_digest() -> str:
+    """A hash of driftcheck itself: another version may say something else."""
+    digest = hashlib.sha256()
+    for folder, pattern in ((Path(__file__).parent, "**/*.py"), (rules_folder(), "**/*.toml")):
+        for file in sorted(folder.glob(pattern)):
+            digest.update(file.read_bytes() + b"\0")
+    return digest.hexdigest()
