@@ -13,13 +13,17 @@ _AT_MOST = 24
 
 @dataclass(frozen=True, slots=True)
 class NewHome:
-    """A module that has the name: `path` and `line` are where it is defined, `is_old` where the baseline had it too."""
+    """A module that has the name: `path` and `line` are where it is defined.
+
+    `likeness` is 0 where the baseline had the very thing there as well, 1 where it had none of that name, and 2 where
+    it had another thing, which can hardly be what the client's became.
+    """
 
     module: str
     name: str
     path: str
     line: int
-    is_old: bool
+    likeness: int
 
 
 class Relocation:
@@ -31,7 +35,7 @@ class Relocation:
         self._homes: dict[tuple[str, str], NewHome | None] = {}
 
     def home(self, module: str, name: str) -> NewHome | None:
-        """The best place to import the name from: one that the baseline has as well wins, then the shortest path.
+        """The best place to import the name from: where the baseline has the thing as well, then the shortest path.
 
         None where nothing of that name, or only things of another sort, are defined anywhere.
         """
@@ -41,8 +45,9 @@ class Relocation:
         return self._homes[key]
 
     def _find(self, module: str, name: str) -> NewHome | None:
-        sort = self._sort_of(self.baseline, module, name) if self.baseline is not None else ""
-        definitions = [home for home in self._definitions(name) if not sort or self._sort(home, name) in (sort, "")]
+        old = self.baseline.imported_name(module, name) if self.baseline is not None else None
+        sort = _sort(old)
+        definitions = [home for home in self._definitions(name, old) if not sort or self._sort_of(home) in (sort, "")]
         if not definitions:
             return None
         symbols = {(home.path, home.line) for home in definitions}
@@ -51,13 +56,13 @@ class Relocation:
             found = self.program.imported_name(exporter, name)
             place = _place(found)
             if place in symbols:
-                homes.append(NewHome(exporter, name, *place, self._was_in(exporter, name)))
+                homes.append(NewHome(exporter, name, *place, self._likeness(exporter, name, old)))
         return min(
             homes,
-            key=lambda home: (not home.is_old, _is_private(home.module), _distance(home.module, module), home.module),
+            key=lambda home: (home.likeness, _is_private(home.module), _distance(home.module, module), home.module),
         )
 
-    def _definitions(self, name: str) -> list[NewHome]:
+    def _definitions(self, name: str, old: object) -> list[NewHome]:
         pattern = re.compile(
             rb"^(?:class|def|async def)[ \t]+%s\b|^%s[ \t]*(?::[^=\n]+)?=[^=]" % ((re.escape(name.encode()),) * 2),
             re.MULTILINE,
@@ -71,7 +76,7 @@ class Relocation:
             if module is None or isinstance(self.program.imported_name(module, name), Absent):
                 continue
             line = data.count(b"\n", 0, match.start()) + 1
-            homes.append(NewHome(module, name, path, line, self._was_in(module, name)))
+            homes.append(NewHome(module, name, path, line, self._likeness(module, name, old)))
             if len(homes) >= _AT_MOST:
                 break
         return homes
@@ -86,24 +91,25 @@ class Relocation:
                     found.append(module)
         return found
 
-    def _was_in(self, module: str, name: str) -> bool:
+    def _likeness(self, module: str, name: str, old: object) -> int:
+        """How the baseline's thing of that name in the module goes with `old`, the one that the client imported."""
         if self.baseline is None or not self.baseline.has_module(module):
-            return False
+            return 1
         found = self.baseline.imported_name(module, name)
-        return not any(isinstance(member, Absent | Unknown) for member in members_of(found))
+        if any(isinstance(member, Absent | Unknown) for member in members_of(found)):
+            return 1
+        return 0 if _place(old) in (("", 0), _place(found)) else 2
 
-    def _sort(self, home: NewHome, name: str) -> str:
-        return self._sort_of(self.program, home.module, name)
+    def _sort_of(self, home: NewHome) -> str:
+        return _sort(self.program.imported_name(home.module, home.name))
 
-    def _sort_of(self, program: Program | None, module: str, name: str) -> str:
-        if program is None:
-            return ""
-        found = program.imported_name(module, name)
-        if isinstance(found, Class):
-            return "class"
-        if isinstance(found, Function):
-            return "function"
-        return "module" if isinstance(found, Module) else ""
+
+def _sort(found: object) -> str:
+    if isinstance(found, Class):
+        return "class"
+    if isinstance(found, Function):
+        return "function"
+    return "module" if isinstance(found, Module) else ""
 
 
 def _place(found: object) -> tuple[str, int]:
