@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.surface.declarations import FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.given_arguments import given_by_name, scope_around
 from driftcheck.surface.scopes import Scope
-from driftcheck.surface.syntax import nodes_around, own_nodes
+from driftcheck.surface.syntax import all_statements, own_nodes
 from driftcheck.surface.types import Class, External, Family, Function, Instance, Type, union
 
 if TYPE_CHECKING:
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 # What makes a method of a function where it is put on a class, or on an object.
 _MAKERS = frozenset(("builtins.classmethod", "builtins.property"))
 _PUTTING = re.compile(r"\bsetattr\(|^\s*\w+\.\w+\s*=\s*\w+\s*$")
-_MOST_PLACES = 8
+# Of more statements that may put a function somewhere only so many are looked at.
+_MOST_PLACES = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class Installations:
         self._found: dict[FunctionDeclaration, tuple[_Installation, ...]] = {}
         self._looking: set[FunctionDeclaration] = set()
         self._helpers: dict[FunctionDeclaration, tuple[Put, ...]] = {}
+        self._statements: dict[str, list[tuple[ModuleDeclaration, ast.AST]]] | None = None
 
     def receiver(self, function: FunctionDeclaration) -> Type | None:
         """What `self` is in a function that a patch makes a method of; None where no patch does."""
@@ -105,18 +107,26 @@ class Installations:
         return found
 
     def _search(self, function: FunctionDeclaration) -> Iterator[_Installation]:
-        count = 0
-        for module in self.program.client_modules_holding(function.name):
-            assert module.tree is not None
-            for node in nodes_around(module.tree, module.text, function.name):
-                if not isinstance(node, ast.Assign | ast.Call):
+        places = sorted(self._mentions().get(function.name, ()), key=lambda place: place[0] is not function.module)
+        for module, statement in places[:_MOST_PLACES]:
+            scope = scope_around(self.program, module, statement)
+            for owner, name, value in self._stored(statement, scope):
+                place = self._installation(function, owner, name, value, scope)
+                if place is not None:
+                    yield place
+
+    def _mentions(self) -> dict[str, list[tuple[ModuleDeclaration, ast.AST]]]:
+        """The client's statements that may put something somewhere, by the names of what they put there."""
+        if self._statements is None:
+            self._statements = {}
+            for module_name in sorted(self.program.loaded_modules()):
+                module = self.program.module(module_name)
+                if module is None or module.tree is None or not self.program.is_client(module_name):
                     continue
-                scope = scope_around(self.program, module, node)
-                for owner, name, value in self._stored(node, scope):
-                    place = self._installation(function, owner, name, value, scope)
-                    if place is not None and count < _MOST_PLACES:
-                        count += 1
-                        yield place
+                for statement in all_statements(module.tree.body):
+                    for name in _put_by(statement):
+                        self._statements.setdefault(name, []).append((module, statement))
+        return self._statements
 
     def _installation(
         self, function: FunctionDeclaration, owner: ast.expr, name: str, value: ast.expr, scope: Scope
@@ -136,13 +146,17 @@ class Installations:
             return None
         return _Installation(owner, name, receiver, scope)
 
-    def _stored(self, node: ast.Assign | ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str, ast.expr]]:
-        """What a statement or call stores in an attribute, as (owner, name, value)."""
-        if isinstance(node, ast.Assign):
-            for target in node.targets:
+    def _stored(self, statement: ast.AST, scope: Scope) -> Iterator[tuple[ast.expr, str, ast.expr]]:
+        """What a statement stores in an attribute, as (owner, name, value)."""
+        if isinstance(statement, ast.Assign):
+            for target in statement.targets:
                 if isinstance(target, ast.Attribute):
-                    yield target.value, target.attr, node.value
-            return
+                    yield target.value, target.attr, statement.value
+        elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+            yield from self._stored_by(statement.value, scope)
+
+    def _stored_by(self, node: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str, ast.expr]]:
+        """What `setattr`, a mock or a helper of the client's stores."""
         is_setter = _last_name(node.func) == "setattr" or ast.unparse(node.func).endswith("patch.object")
         if is_setter and len(node.args) == 3:
             owner, name, value = node.args
@@ -160,6 +174,19 @@ class Installations:
             held, what = given.get(put.owner), given.get(put.value) if put.value is not None else None
             if held is not None and what is not None and isinstance(placed, ast.Constant):
                 yield held, str(placed.value), what
+
+
+def _put_by(statement: ast.AST) -> set[str]:
+    """The names that an assignment to an attribute, or a call that stands alone, may put somewhere."""
+    values: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        if any(isinstance(target, ast.Attribute) for target in statement.targets):
+            values = [statement.value]
+    elif isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call):
+        call = statement.value
+        values = [*call.args, *(keyword.value for keyword in call.keywords)]
+    values += [value.args[0] for value in values if isinstance(value, ast.Call) and value.args]
+    return {name for value in values if (name := _last_name(value))}
 
 
 def _last_name(node: ast.expr) -> str:

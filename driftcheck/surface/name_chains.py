@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from driftcheck.surface.program import Program
     from driftcheck.surface.scopes import Scope
 
-# A name that more classes store than this is a word, not a name.
-_MOST_CLASSES = 6
+# A name that more files hold than this is a word, not a name.
+_MOST_FILES = 60
 # Shorter names, and those of one word, are used by everybody for anything.
 _TELLING = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
 
@@ -49,21 +49,19 @@ class NameChains:
         return self._held[name]
 
     def _search(self, name: str) -> ClassDeclaration | None:
-        pattern = re.compile(rb"\bself\.%s[ \t]*(:[^=\n]+)?=[^=]" % re.escape(name.encode()))
-        found: set[ClassDeclaration] = set()
-        count = 0
-        for path, data in self.program.target_sources():
-            if name.encode() not in data:
-                continue
+        sources = self.program.target_holding(name)
+        if len(sources) > _MOST_FILES:
+            return None
+        pattern = re.compile(rb"\bself\.%s[ \t]*(:[^=\n]+)?=[^=]" % name.encode())
+        found: set[ClassDeclaration | None] = set()
+        for path, data in sources:
             module_name = self.program.target_index.name_of(path)
             for match in pattern.finditer(data):
-                count += 1
                 module = self.program.module(module_name) if module_name is not None else None
-                held = self._held_at(module, data.count(b"\n", 0, match.start()) + 1, name)
-                if held is None or count > _MOST_CLASSES:
+                found.add(self._held_at(module, data.count(b"\n", 0, match.start()) + 1, name))
+                if len(found) > 1 or None in found:
                     return None
-                found.add(held)
-        return found.pop() if len(found) == 1 else None
+        return found.pop() if found else None
 
     def _held_at(self, module: ModuleDeclaration | None, line: int, name: str) -> ClassDeclaration | None:
         """The class of what the class around a line has under the name."""

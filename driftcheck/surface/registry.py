@@ -106,9 +106,9 @@ class Registry:
     def _making(self) -> Iterator[tuple[ClassDeclaration, FunctionDeclaration]]:
         index = self.program.target_index
         needle = f"{self.rules.maker}("
-        for path, data in self.program.target_sources():
+        for path, _ in self.program.target_holding(self.rules.maker):
             name = index.name_of(path)
-            if name is None or needle.encode() not in data or not name.startswith(f"{self.rules.package}."):
+            if name is None or not name.startswith(f"{self.rules.package}."):
                 continue
             module = self.program.module(name)
             for class_ in _classes_of(module) if module is not None else ():
