@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from driftcheck.compare.callsites import CallSite, classes_in
+from driftcheck.compare.makers import Makers
 from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.release import Release
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
@@ -24,6 +25,7 @@ class Reach:
         self.release = release
         self.program = release.program
         self.members = members
+        self.makers = Makers(release)
         self._specific: dict[tuple[str, ClassDeclaration], bool] = {}
         self._specific_calls: dict[tuple[str, frozenset[str], ClassDeclaration], bool] = {}
 
@@ -113,7 +115,9 @@ class Reach:
             return False
         answers = [self._may_be(member, class_, site) for member in members_of(receiver)]
         if True in answers:
-            return True
+            assert site.receiver is not None
+            made = self.makers.classes(site.receiver, site.function)
+            return made is None or class_ in made
         return None if None in answers else False
 
     def _may_be(self, receiver: Type, class_: ClassDeclaration, site: CallSite) -> bool | None:
