@@ -148,6 +148,12 @@ class _Walk(Collector):
         if any(guard.falls_back for guard in usage.guards):
             self.guarded.add(usage.location.line)
 
+    def calls_around(self, line: int) -> set[int]:
+        """The lines on which the names stand that are called in calls over a line."""
+        assert self.module.tree is not None
+        calls = (node for node in ast.walk(self.module.tree) if isinstance(node, ast.Call))
+        return {call.func.end_lineno or 0 for call in calls if call.lineno <= line <= (call.end_lineno or 0)}
+
     def _visit(self, node: ast.expr) -> None:
         self.lines.setdefault(node.lineno, self.scope_name)
         super()._visit(node)
@@ -215,7 +221,8 @@ class Comparison:
             elif line.sort not in ("typing", "override", "store") and line.line in found.guarded:
                 line.reason = "a handler provides for it"
             else:
-                line.reason = self._reason(line, unresolved[line.path, line.line])
+                around = found.calls_around(line.line)
+                line.reason = self._reason(line, set().union(*(unresolved[line.path, n] for n in (line.line, *around))))
 
     def _reason(self, line: Line, unresolved: set[str]) -> str:
         if line.sort == "typing":
@@ -225,14 +232,9 @@ class Comparison:
         names = line.names
         if line.sort == "abstract" and not any(self._abstracts.open(class_).missing for class_ in self._classes(names)):
             return "stubs of a protocol, nothing abstract"
-        for finding in self.report.findings:
-            place = f"{finding.location.path}:{finding.location.line}"
-            if line.messages[0].startswith("Base classes for class") and finding.kind is Kind.INVALID_OVERRIDE:
-                if finding.message.partition("()")[0].rpartition(".")[2] in names:
-                    return f"follows from the override: {place}"
-            if finding.location.path == line.path and finding.kind is Kind.UNRESOLVED_MODULE:
-                if line.sort == "attribute" and names & set(finding.symbol.split(".")):
-                    return f"follows from the import: {place}"
+        cause = next((f for f in self.report.findings if _is_cause(f, line)), None)
+        if cause is not None:
+            return f"follows from the {cause.kind.value}: {cause.location.path}:{cause.location.line}"
         for other in self.lines:
             if other.path == line.path and other.sort == "store" and other.line < line.line and names & other.names:
                 return f"what the client has stored before: line {other.line}"
@@ -277,6 +279,22 @@ class Comparison:
                 place = f"{finding.location.path}:{finding.location.line}"
                 rows.append(f"ours    {place} {finding.severity.value} {finding.kind.value}: {finding.message[:200]}")
         return rows
+
+
+def _is_cause(finding: Finding, line: Line) -> bool:
+    """True where a line only says again what a finding elsewhere has said."""
+    is_same_file, is_before = finding.location.path == line.path, finding.location.line <= line.line
+    method = finding.message.partition("()")[0].rpartition(".")[2]
+    if finding.kind is Kind.INVALID_OVERRIDE:
+        # The classes below one with such a method are blamed, too.
+        return line.messages[0].startswith("Base classes for class") and method in line.names
+    if finding.kind is Kind.DEAD_OVERRIDE:
+        return is_same_file and is_before and line.sort == "attribute" and method in line.names
+    if finding.kind is Kind.UNRESOLVED_MODULE:
+        return is_same_file and line.sort == "attribute" and bool(line.names & set(finding.symbol.split(".")))
+    if finding.kind is Kind.UNRESOLVED_ATTRIBUTE:
+        return is_same_file and is_before and line.sort == "store" and finding.symbol.rpartition(".")[2] in line.names
+    return False
 
 
 def _answers(finding: Finding, line: Line) -> bool:
