@@ -591,10 +591,10 @@ def _has_variables(type_: Type) -> bool:
 
 
 def _settled(type_: Type, kept: frozenset[TypeVariable]) -> Type:
-    """The type with the variables that no argument has settled made unknown."""
+    """The type with the variables that no argument has settled made what they are by default, else unknown."""
     found: set[TypeVariable] = set()
     _collect_variables(type_, found)
-    return substitute(type_, {variable: Unknown("type variable") for variable in found - kept})
+    return substitute(type_, {variable: variable.default or Unknown("type variable") for variable in found - kept})
 
 
 def _collect_variables(type_: Type, found: set[TypeVariable]) -> None:
