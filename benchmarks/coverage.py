@@ -2,7 +2,7 @@
 
     python -m benchmarks.coverage [CLIENT ...] [--calls N] [--missed] [--cache FOLDER]
 
-A CLIENT is a name of the table of `benchmarks.clients`, or a part of one; each is held against its own release. First
+A CLIENT is a name of the pairs of `benchmarks.recall`, or a part of one; each is held against the good release. First
 the usages judged and left open, by sort, with the reasons. Then pyright's language server is asked where what is called
 is defined: at calls of names and attributes in the files that have to do with the target, all of them or N chosen by a
 hash of their places. The calls that lead into the target's sources are those that should be resolved; printed is how
@@ -26,8 +26,9 @@ from pathlib import Path
 import platformdirs
 
 from benchmarks.checkers import Checking, write_configuration
-from benchmarks.clients import CLIENTS, is_asked_for, print_counts, show
+from benchmarks.clients import Client, is_asked_for, print_counts, show
 from benchmarks.definitions import Definitions, Spot
+from benchmarks.recall import PAIRS
 from driftcheck.audit import audit_trees
 from driftcheck.compare.judge import Judge
 from driftcheck.origins.select import client_tree, target_tree
@@ -59,7 +60,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.coverage", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="names of the table, or parts of them")
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="names of the pairs, or parts of them")
     parser.add_argument("--calls", type=int, default=CALLS, metavar="N", help=f"calls asked for (default: {CALLS})")
     parser.add_argument("--missed", action="store_true", help="list the calls that are not resolved")
     parser.add_argument("--python", type=Path, help="the interpreter that has the other libraries")
@@ -67,7 +68,7 @@ def main() -> None:
     options = parser.parse_args()
     python = options.python or interpreter_of("vllm-0.30.0")
     gc.disable()
-    for client in CLIENTS:
+    for client in (Client(name, good) for name, good, _ in PAIRS):
         if is_asked_for(client, options.clients):
             tree, target = client_tree(client.specification), target_tree(f"vllm=={client.release}")
             began = time.perf_counter()

@@ -26,15 +26,17 @@ from pathlib import Path
 import platformdirs
 
 from benchmarks.checkers import CHECKERS, CheckerFailed, Checking, Diagnostic
-from benchmarks.sorts import SORTS, new_shape, sort_of
+from benchmarks.sorts import SORTS, new_shape, sort_of, told_of_names
 from driftcheck.audit import audit_trees
 from driftcheck.compare.abstracts import Abstracts
+from driftcheck.compare.callsites import classes_in
 from driftcheck.compare.judge import Judge
 from driftcheck.compare.release import Release
 from driftcheck.model import Finding, Kind, Report, Severity
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.program import Program
+from driftcheck.surface.types import Class
 from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
 from driftcheck.usage.files import ClientFiles
@@ -204,6 +206,7 @@ class Comparison:
         program = Program(self.bad, self.client, shared=files.shared)
         program.replaced_modules = files.replaced_modules
         judge, reachability = Judge(program), Reachability(program, modules)
+        self._judge = judge
         self._abstracts = Abstracts(Release(judge))
         walks: dict[str, _Walk] = {}
         for module in modules:
@@ -232,6 +235,8 @@ class Comparison:
         names = line.names
         if line.sort == "abstract" and not any(self._abstracts.open(class_).missing for class_ in self._classes(names)):
             return "stubs of a protocol, nothing abstract"
+        if line.sort == "override" and all(told_of_names(message) for message in line.messages):
+            return "a parameter's name, by which no call of the target's passes it"
         cause = next((f for f in self.report.findings if _is_cause(f, line)), None)
         if cause is not None:
             return f"follows from the {cause.kind.value}: {cause.location.path}:{cause.location.line}"
@@ -240,7 +245,19 @@ class Comparison:
                 return f"what the client has stored before: line {other.line}"
         if unresolved:
             return f"unresolved: {'; '.join(sorted(unresolved))}"
+        if line.sort == "override" and self._is_judged_override(line):
+            return "an override that takes whatever the target's own calls pass"
         return "MISSED"
+
+    def _is_judged_override(self, line: Line) -> bool:
+        """True where a method of the client's stands on a line, of a class that derives from the target's."""
+        return any(
+            method.node.lineno == line.line and self._judge.target_base(Class(class_)) is not None
+            for module in self._modules
+            if module.path == line.path
+            for class_ in classes_in(module)
+            for method in class_.methods()
+        )
 
     def _classes(self, names: set[str]) -> Iterator[ClassDeclaration]:
         """The client's classes of these names."""

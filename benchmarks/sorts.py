@@ -85,3 +85,9 @@ def sort_of(diagnostic: Diagnostic) -> str:
 def new_shape(message: str, before: str | None) -> bool:
     """True where pyright blames an override for more than types, and did not say so before."""
     return not set(_SHAPE.findall(message)) <= set(_SHAPE.findall(before or ""))
+
+
+def told_of_names(message: str) -> bool:
+    """True where what an override is blamed for, apart from types, is what its parameters are called."""
+    shapes = _SHAPE.findall(message)
+    return all("name mismatch" in shape for shape in shapes) if shapes else "disallows keyword arguments" in message
