@@ -12,6 +12,7 @@ from driftcheck.compare.construction import Constructions
 from driftcheck.compare.dead_overrides import DeadOverrides
 from driftcheck.compare.handed_over import HandedOver
 from driftcheck.compare.initialization import Initialization, Unset, evaluated_always
+from driftcheck.compare.layouts import changed_ways
 from driftcheck.compare.members import Definition, Override
 from driftcheck.compare.overrides import Overrides
 from driftcheck.compare.refusals import Complaint
@@ -19,6 +20,7 @@ from driftcheck.compare.release import Release, name_place
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
 from driftcheck.surface.types import Class
+from driftcheck.usage.places import location_of
 from driftcheck.usage.usages import ClassUsage
 
 
@@ -149,6 +151,30 @@ class Subclasses:
         if complaint is not None:
             found = self._finding(own, complaint, override.base, before.base if before is not None else None)
             yield found if was_there else replace(found, drift=None)
+        if was_there or self.baseline is None:
+            yield from self._taken_apart(own, override.base, before.base if before is not None else None)
+
+    def _taken_apart(self, own: Definition, base: Definition, before: Definition | None) -> Iterator[Finding]:
+        """What an override does with an argument otherwise than its base does."""
+        if own.function is None or base.function is None:
+            return
+        for changed in changed_ways(own.function, base.function, before.function if before is not None else None):
+            is_drift = changed.was is not None
+            yield Finding(
+                Kind.INVALID_OVERRIDE,
+                Severity.SILENT,
+                Certainty.LIKELY,
+                location_of(own.owner.module, changed.node),
+                base.symbol,
+                f"{own.shown}() takes {changed.parameter} apart by {changed.way}, "
+                + (f"as {base.shown}() did; " if is_drift else f"{base.shown}() does not; ")
+                + ("its layout is another now" if is_drift else "both are given the same"),
+                changed.parameter,
+                None,
+                is_drift if self.baseline is not None else None,
+                Evidence(base.owner.module.path, changed.line, changed.now, changed.was),
+                scope=f"{own.owner.qualified_name}.{own.name}",
+            )
 
     def _finding(self, own: Definition, complaint: Complaint, base: Definition, before: Definition | None) -> Finding:
         assert own.function is not None
