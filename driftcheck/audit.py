@@ -15,7 +15,7 @@ from driftcheck.compare.contracts import reasons_of, with_rules
 from driftcheck.compare.duck_typing import duck_typing
 from driftcheck.compare.earlier import Before, key_of
 from driftcheck.compare.findings import Findings
-from driftcheck.compare.hidden import hidden_drift
+from driftcheck.compare.hidden import hidden_drift, mocked
 from driftcheck.compare.reading import Client, Reading
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.tally import answer, counts
@@ -200,6 +200,7 @@ class _Audit:
             questions.stores = questions.stores | before.stores
             instantiated = instantiated | before.instantiated
         questions.puts_modules_in_place = self.files.puts_modules_in_place
+        questions.mocked = mocked(judged)
         result = answer(judged, questions)
         classes, patches = hidden_drift(
             judged,

@@ -57,6 +57,8 @@ class Findings:
         # What it names in strings, by canonical dotted path, and whether it puts modules under computed names in place.
         self.named: set[str] = set()
         self.puts_modules_in_place = False
+        # What its tests put in the place of something: the scopes, by file, owner and name.
+        self.mocked: dict[tuple[str, str, str], list[str]] = {}
         # What it stores on instances: (class, name).
         self.stores: set[tuple[str, str]] = set()
         # The environment variables that the client itself reads.
@@ -187,6 +189,8 @@ class Findings:
         severity, certainty = Severity.ERROR, _surest(usage)
         if not drift and not is_module and self._is_class_replaced(absent.owner):
             return "class that the client replaces"
+        if not drift and isinstance(receiver, Instance) and self.program.facts.probes.is_put_by_client(usage.name):
+            return "attribute that the client stores on an object"
         if not drift and not is_module and not verdict.is_certain:
             doubt = self._doubt(receiver, usage.name)
             if doubt:
@@ -286,7 +290,11 @@ class Findings:
         if not self._is_inherited(callee):
             symbol = symbol.removesuffix(".__init__")
         owner, _, name = symbol.rpartition(".")
-        if (owner, name) in self.extensions:
+        owners = [(owner, name)]
+        if isinstance(callee, Class):
+            bases = [base for base in self.program.classes.linearize(callee.declaration) if isinstance(base, Class)]
+            owners += [(base.declaration.symbol, made) for base in bases for made in ("__init__", "__new__")]
+        if any(place in self.extensions or self._is_mocked(usage, place) for place in owners):
             return True
         if verdict.status != "broken" or self._drift(usage):
             return False
@@ -298,6 +306,16 @@ class Findings:
             return False
         receiver = callee.receiver.class_ if isinstance(callee.receiver, Instance) else callee.receiver
         return isinstance(receiver, Class) and not self.program.is_target(receiver.declaration.symbol)
+
+    def _is_mocked(self, usage: CallUsage, place: tuple[str, str]) -> bool:
+        """True where a test puts something in a place for as long as it runs, and this call is of the same test.
+
+        For what never fitted, one of the same file is enough: fixtures do that.
+        """
+        scopes = self.mocked.get((usage.location.path, *place), ())
+        if not self._drift(usage):
+            return bool(scopes)
+        return any(usage.scope == scope or usage.scope.startswith(f"{scope}.") for scope in scopes)
 
     def _is_class_replaced(self, symbol: str) -> bool:
         """True where the client puts something of its own in the place of a class of the target."""

@@ -15,7 +15,7 @@ from driftcheck.surface.types import Class, Function, Instance, Super, Type, mem
 from driftcheck.usage.arguments import arguments_of
 
 _DEPTH = 4
-_READING = frozenset(("get", "keys", "values", "items", "copy", "setdefault", "update"))
+_READING = frozenset(("get", "keys", "values", "items", "copy"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +29,15 @@ class Refusal:
 
 @dataclass(eq=False, slots=True)
 class _Handing:
-    """What a function does with its `**kwargs`: the calls that get them whole, and the names taken out before."""
+    """What a function does with its `**kwargs`: the calls that get them whole, and the names taken out before.
+
+    `given` are the names that it puts there itself, `is_extended` is True where it puts in what can't be told.
+    """
 
     calls: list[ast.Call]
     taken: frozenset[str]
+    given: frozenset[str]
+    is_extended: bool
 
 
 class Forwarding:
@@ -77,7 +82,7 @@ class Forwarding:
             return ()
         kinds = {parameter.kind: parameter.name for parameter in callee.signature.parameters if parameter.is_variadic}
         handing = self._handing(declaration) if ParameterKind.VAR_KEYWORD in kinds else None
-        if handing is None or len(handing.calls) != 1:
+        if handing is None or len(handing.calls) != 1 or handing.is_extended:
             return ()
         call = handing.calls[0]
         inner_type = self.program.inference.infer(call.func, self.program.function_scope(declaration))
@@ -87,7 +92,11 @@ class Forwarding:
         handed = self._handed(callee, call, arguments, handing, kinds.get(ParameterKind.VAR_POSITIONAL))
         if handed is None:
             return ()
-        problems = [p for p in bind(inner.signature, handed, callee=inner.name) if p.kind is Kind.MISSING_ARGUMENT]
+        problems = [
+            problem
+            for problem in bind(inner.signature, handed, callee=inner.name)
+            if problem.kind is Kind.MISSING_ARGUMENT and problem.parameter not in handing.given
+        ]
         if problems:
             is_certain = not (isinstance(inner_type, Class) and inner_type.is_open)
             return tuple(Refusal(inner, problem, is_certain) for problem in problems)
@@ -168,6 +177,8 @@ class Forwarding:
         name = variadic.arg
         calls: list[ast.Call] = []
         taken: set[str] = set()
+        given: set[str] = set()
+        is_extended = False
         understood: set[int] = set()
         for node in own_nodes(function.body):
             if isinstance(node, ast.Call):
@@ -178,6 +189,10 @@ class Forwarding:
                 if isinstance(node.func, ast.Attribute) and _is_name(node.func.value, name):
                     if node.func.attr == "pop" and node.args and isinstance(node.args[0], ast.Constant):
                         taken.add(str(node.args[0].value))
+                    elif node.func.attr == "setdefault" and node.args and isinstance(node.args[0], ast.Constant):
+                        given.add(str(node.args[0].value))
+                    elif node.func.attr in ("setdefault", "update"):
+                        is_extended = True
                     elif node.func.attr not in _READING:
                         return None
                     understood.add(id(node.func.value))
@@ -186,13 +201,17 @@ class Forwarding:
                     if not isinstance(node.slice, ast.Constant):
                         return None
                     taken.add(str(node.slice.value))
+                elif isinstance(node.ctx, ast.Store) and isinstance(node.slice, ast.Constant):
+                    given.add(str(node.slice.value))
+                elif isinstance(node.ctx, ast.Store):
+                    is_extended = True
                 understood.add(id(node.value))
             elif isinstance(node, ast.Compare) and all(isinstance(o, ast.In | ast.NotIn) for o in node.ops):
                 understood.update(id(c) for c in node.comparators if _is_name(c, name))
         for node in own_nodes(function.body):
             if _is_name(node, name) and id(node) not in understood:
                 return None
-        return _Handing(calls, frozenset(taken)) if calls else None
+        return _Handing(calls, frozenset(taken), frozenset(given), is_extended) if calls else None
 
 
 def _is_super(node: ast.expr) -> bool:

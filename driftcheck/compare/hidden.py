@@ -12,7 +12,7 @@ from driftcheck.compare.patches import Patches
 from driftcheck.compare.release import Release
 from driftcheck.compare.subclasses import Answers, Subclasses
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
-from driftcheck.surface.types import Class, members_of
+from driftcheck.surface.types import Class, Instance, members_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ClassUsage, PatchUsage
 
 
@@ -52,8 +52,19 @@ def hidden_drift(
         for base in subclasses.members.target_classes(usage.declaration)
         for name in usage.declaration.members
     }
-    questions = Patches(subclasses.overrides, findings.relocation, overridden)
+    questions = Patches(subclasses.overrides, findings.relocation, overridden, is_own=is_own)
     return subclasses.ask(classes), questions.ask(patches, reads)
+
+
+def mocked(judged: Sequence[Judged]) -> dict[tuple[str, str, str], list[str]]:
+    """The places that tests put something else in for a while: their scopes, by file, owner and name."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for usage, _ in judged:
+        if isinstance(usage, PatchUsage) and usage.is_temporary:
+            owner = usage.owner.class_ if isinstance(usage.owner, Instance) else usage.owner
+            symbol = owner.declaration.symbol if isinstance(owner, Class) else getattr(owner, "name", "")
+            found.setdefault((usage.location.path, symbol, usage.name), []).append(usage.scope)
+    return found
 
 
 def called_classes(usage: CallUsage) -> Iterator[ClassDeclaration]:

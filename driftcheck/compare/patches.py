@@ -23,9 +23,15 @@ from driftcheck.usage.usages import PatchUsage
 
 
 class Patches:
-    """Judges patches against two releases; `overridden` holds the (class, method) that the client overrides."""
+    """Judges patches against two releases; `overridden` holds the (class, method) that the client overrides.
 
-    def __init__(self, overrides: Overrides, relocation: Relocation, overridden: Collection[tuple[str, str]]) -> None:
+    `is_own` where the target is the very release that the client was written for.
+    """
+
+    def __init__(
+        self, overrides: Overrides, relocation: Relocation, overridden: Collection[tuple[str, str]], *, is_own: bool
+    ) -> None:
+        self.is_own = is_own
         self.overrides = overrides
         self.overridden = overridden
         self.swaps = Swaps(overrides)
@@ -202,13 +208,15 @@ class Patches:
         refused = self._refusals(self.target, now, own, usage)
         if not refused:
             return None
-        drift: bool | None = None
+        drift: bool | None = False if self.is_own else None
         if old is not None and self.baseline is not None:
             new = new_ones(refused, self._refusals(self.baseline, old, own, usage))
             drift, refused = bool(new), new or refused
         worst = worst_of(refused, now.path)
-        # What never fitted and does no harm is called by something that the client has its own version of.
-        is_sure = not worst.needs_variadic and bool(drift or not self._is_overridden(worst.site))
+        # Where the client knows who calls, what never fitted need never be called: in a test, on one object, or by a
+        # method that the client has its own version of.
+        is_narrow = usage.is_temporary or isinstance(usage.owner, Instance) or self._is_overridden(worst.site)
+        is_sure = not worst.needs_variadic and bool(drift or not is_narrow)
         certainty = Certainty.CERTAIN if worst.is_typed and drift else Certainty.LIKELY
         complaint = Complaint(
             Kind.INVALID_PATCH,

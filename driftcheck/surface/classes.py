@@ -41,6 +41,19 @@ Base = Class | External | Unknown
 _GENERIC = frozenset(("typing.Generic", "typing.Protocol", "typing_extensions.Protocol", "typing_extensions.Generic"))
 # Names of `typing` that are no classes, though what derives from them is known.
 _TUPLES = frozenset(("typing.NamedTuple", "typing_extensions.NamedTuple", "collections.namedtuple"))
+# What the interpreter stores on instances, so that their class does not show it.
+_OF_INSTANCES = {
+    "types.ModuleType": (
+        "__name__",
+        "__doc__",
+        "__package__",
+        "__loader__",
+        "__spec__",
+        "__file__",
+        "__path__",
+        "__dict__",
+    )
+}
 _SPECIAL = _GENERIC | _TUPLES | {"typing.TypedDict", "typing_extensions.TypedDict"}
 # Libraries whose classes have no names in common with what derives from them beside other bases.
 _WELL_KNOWN = frozenset(("torch", "pydantic", "msgspec", "transformers", "pydantic_settings", "abc", "typing"))
@@ -701,6 +714,8 @@ def external_attribute(path: str, name: str) -> Type | None:
     known = known_class(path)
     if known is None:
         return External(f"{path}.{name}") if has_member(path, name) else Unknown(f"base {path} is outside the target")
+    if name in _OF_INSTANCES.get(path, ()):
+        return External(f"{path}.{name}")
     # What only `object` gives comes after everything else in the resolution order.
     if any(name in vars(base) for base in known.__mro__[:-1]):
         return External(f"{path}.{name}")

@@ -176,13 +176,14 @@ class Probes:
         """True where the target stores an attribute of that name on something else than a method's own receiver."""
         found = self._put.get(name)
         if found is None:
-            needle = re.escape(name).encode()
-            pattern = re.compile(
-                rb"\b(?!(?:self|cls)\.%s\b)\w+(?:\.\w+|\[[^\]\n]*\])*\.%s\s*(?::[^=\n]+)?=[^=]"
-                rb"|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle, needle)
-            )
+            pattern = _putting(name)
             found = self._put[name] = any(pattern.search(data) is not None for data in mentioning)
         return found
+
+    def is_put_by_client(self, name: str) -> bool:
+        """True where the client stores an attribute of that name on something else than a method's own receiver."""
+        pattern = _putting(name)
+        return any(pattern.search(data) is not None for _, data in self.program.client_holding(name))
 
     def _is_defined_by_client(self, name: str) -> bool:
         """True where a class of the client's defines a member of that name."""
@@ -257,6 +258,15 @@ class Probes:
         arguments = function.declaration.node.args
         count = len(arguments.posonlyargs) + len(arguments.args)
         return Value(Described({"co_varnames": names, "co_argcount": count}), is_fact=True)
+
+
+def _putting(name: str) -> re.Pattern[bytes]:
+    """What stores an attribute of that name on something else than a method's own receiver."""
+    needle = re.escape(name).encode()
+    return re.compile(
+        rb"\b(?!(?:self|cls)\.%s\b)\w+(?:\.\w+|\[[^\]\n]*\])*\.%s\s*(?::[^=\n]+)?=[^=]"
+        rb"|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle, needle)
+    )
 
 
 def _is_always_stored(store: Store) -> bool:

@@ -55,14 +55,17 @@ class Patches:
             yield from self._named(node, node.args[0], node.args[1], node.args[2])
         elif path in _SETTERS:
             if len(node.args) > 2:
-                yield from self._named(node, node.args[0], node.args[1], node.args[2], needs_name=True)
+                yield from self._named(
+                    node, node.args[0], node.args[1], node.args[2], needs_name=True, is_temporary=True
+                )
             elif len(node.args) == 2:
                 yield from self._by_path(node, node.args[0], node.args[1])
         elif path in _MOCKS:
             yield from self._by_path(node, node.args[0], _replacement(node, 1))
         elif path in _OBJECT_MOCKS and len(node.args) > 1:
             creates = any(keyword.arg == "create" for keyword in node.keywords)
-            yield from self._named(node, node.args[0], node.args[1], _replacement(node, 2), needs_name=not creates)
+            value = _replacement(node, 2)
+            yield from self._named(node, node.args[0], node.args[1], value, needs_name=not creates, is_temporary=True)
         elif name in _WRAPPERS and len(node.args) == 3:
             yield from self._wrapped(node)
 
@@ -74,9 +77,12 @@ class Patches:
         value: ast.expr | None,
         *,
         needs_name: bool = False,
+        is_temporary: bool = False,
     ) -> Iterator[PatchUsage | FamilyUsage]:
         if isinstance(name, ast.Constant) and isinstance(name.value, str):
-            yield from self._patch(self.infer(owner), name.value, value, node, needs_name=needs_name)
+            yield from self._patch(
+                self.infer(owner), name.value, value, node, needs_name=needs_name, is_temporary=is_temporary
+            )
 
     def _by_path(self, node: ast.Call, path: ast.expr, value: ast.expr | None) -> Iterator[PatchUsage | FamilyUsage]:
         """A patch of what a dotted path names; whether the path leads anywhere is the question of the string itself."""
@@ -85,7 +91,7 @@ class Patches:
         owner, _, name = path.value.rpartition(".")
         found = self._resolved(owner) if owner else None
         if found is not None:
-            yield from self._patch(found, name, value, node, is_path=True)
+            yield from self._patch(found, name, value, node, is_path=True, is_temporary=True)
 
     def _wrapped(self, node: ast.Call) -> Iterator[PatchUsage | FamilyUsage]:
         """`wrap(module, "Class.method", wrapper)`: the wrapper is given the call's arguments as they are."""
@@ -133,6 +139,7 @@ class Patches:
         *,
         needs_name: bool = False,
         is_path: bool = False,
+        is_temporary: bool = False,
     ) -> Iterator[PatchUsage | FamilyUsage]:
         if isinstance(owner, Family) and isinstance(value, ast.Call) and len(value.args) == 2:
             maker = self.infer(value.func)
@@ -151,7 +158,7 @@ class Patches:
         # What is put on an object is data, unless it is a function that stands in for a method.
         if isinstance(owner, Instance) and not wrapped and not isinstance(type_, Function | Lambda):
             return
-        yield PatchUsage(*self.common(place), owner, name, value, type_, wrapped, needs_name, is_path)
+        yield PatchUsage(*self.common(place), owner, name, value, type_, wrapped, needs_name, is_path, is_temporary)
 
     def _by_helper(self, node: ast.Call, callee: Function) -> Iterator[PatchUsage | FamilyUsage]:
         """What a function of the client's puts where its arguments say."""

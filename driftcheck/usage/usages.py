@@ -174,7 +174,7 @@ class PatchUsage(Usage):
 
     `value` is what is put there, None where the patching call makes it up itself; `type` is its type, `wrapped` what
     was made of it. `needs_name` where what patches raises if the name is not there, `is_path` where a string names the
-    whole.
+    whole, `is_temporary` where a test takes it away again.
     """
 
     owner: Type
@@ -184,6 +184,7 @@ class PatchUsage(Usage):
     wrapped: Wrapped = ""
     needs_name: bool = False
     is_path: bool = False
+    is_temporary: bool = False
 
 
 @dataclass(eq=False, slots=True)
