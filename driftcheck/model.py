@@ -175,8 +175,9 @@ class Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What proves a finding: a place in the target's own sources and the signatures that disagree.
+    """What proves a finding: a place in the target's own sources, and the signatures that disagree or the line itself.
 
+    `source` is the line as it stands there, where it proves more than a signature.
     `confirmed_by` is "inspect.signature" where the target's interpreter said the same, else None.
     """
 
@@ -185,6 +186,7 @@ class Evidence:
     signature: str | None = None
     baseline_signature: str | None = None
     confirmed_by: str | None = None
+    source: str | None = None
 
 
 Applicability = Literal["safe", "unsafe", "manual"]

@@ -15,12 +15,13 @@ Definition = ClassDeclaration | FunctionDeclaration
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether a condition holds, None where that can't be told, and the place and signature or line that show it."""
+    """Whether a condition holds, None where that can't be told, and the place and signature or source that show it."""
 
     holds: bool | None
     path: str | None = None
     line: int | None = None
-    shown: str | None = None
+    signature: str | None = None
+    source: str | None = None
 
 
 class Conditions:
@@ -117,7 +118,7 @@ class Conditions:
         if match is None:
             return Answer(False, *_place(definition))
         line = node.lineno + source.count("\n", 0, match.start())
-        return Answer(True, definition.module.path, line, lines[line - 1].strip())
+        return Answer(True, definition.module.path, line, source=lines[line - 1].strip())
 
     def _derived(self, condition: Condition, definition: Definition | None) -> Answer:
         base = self.definition(condition.name)

@@ -94,17 +94,22 @@ class Contracts:
             yield replace(finding, fix=rule.fix_of(finding))
 
     def _is_drift(self, detect: Detect) -> bool | None:
-        """True where the baseline answers otherwise, False where it makes the same demand, None without one."""
+        """True where the baseline answers otherwise, False where it makes the same demand, None without one.
+
+        What the baseline had not at all never worked, and is no drift.
+        """
         if self.baseline is None:
             return None
+        if detect.symbols and not any(self.baseline.resolved(symbol) for symbol in detect.symbols):
+            return False
         return any(self.baseline.answer(condition).holds is False for condition in detect.when)
 
     def _evidence(self, detect: Detect, answers: Sequence[Answer], spot: Spot) -> Evidence:
         """The place that proves it: of the last condition that has one, else of what is called."""
         for condition, answer in reversed(list(zip(detect.when, answers, strict=True))):
             if answer.path is not None:
-                before = self.baseline.answer(condition).shown if self.baseline is not None else None
-                return Evidence(answer.path, answer.line, answer.shown, before)
+                before = self.baseline.answer(condition).signature if self.baseline is not None else None
+                return Evidence(answer.path, answer.line, answer.signature, before, source=answer.source)
         if spot.callee is not None:
             return Evidence(spot.callee.path, spot.callee.line, str(spot.callee.signature))
         for symbol in detect.symbols:

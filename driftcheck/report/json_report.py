@@ -115,6 +115,7 @@ def _evidence(evidence: Evidence) -> dict[str, Json]:
         "line": evidence.line,
         "signature": evidence.signature,
         "baseline_signature": evidence.baseline_signature,
+        "source": evidence.source,
         "confirmed_by": evidence.confirmed_by,
     }
 

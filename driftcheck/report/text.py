@@ -190,6 +190,8 @@ def _evidence(page: _Page, finding: Finding, *, repeated: bool) -> Iterator[Line
         return
     if evidence.signature is not None:
         yield from _signature(page, finding, evidence.signature)
+    if evidence.source is not None:
+        yield page.gutter("|"), (cut(harmless(evidence.source), page.room), "")
 
 
 def _signature(page: _Page, finding: Finding, text: str) -> Iterator[Line]:

@@ -268,7 +268,7 @@ def test_a_finding_has_evidence_drift_and_rule(tmp_path: Path, monkeypatch: pyte
     (finding,) = findings(tmp_path, monkeypatch, rule + fix, baseline=before, app=CLIENT)
     assert (finding.severity, finding.rule, finding.drift) == (Severity.SILENT, "some-rule", True)
     assert (finding.evidence.path, finding.evidence.line) == ("library/a.py", 5)
-    assert finding.evidence.signature == 'assert steps, "no steps"'
+    assert finding.evidence.source == 'assert steps, "no steps"'
     assert finding.fix is not None
     assert finding.fix.description == "do it"
     (same,) = findings(tmp_path, monkeypatch, rule, baseline=TARGET, app=CLIENT)

@@ -61,6 +61,7 @@ def test_a_finding_is_told_whole() -> None:
             "line": 1069,
             "signature": UNKNOWN_ARGUMENT.evidence.signature,
             "baseline_signature": UNKNOWN_ARGUMENT.evidence.baseline_signature,
+            "source": None,
             "confirmed_by": None,
         },
         "rule": None,
