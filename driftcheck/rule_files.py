@@ -238,20 +238,13 @@ def _expression(table: _Table, key: str) -> re.Pattern[str]:
 
 
 def _client_condition(table: _Table) -> ClientCondition:
-    questions = [key for key in CLIENT_QUESTIONS if key in table.table]
-    if len(questions) != 1:
-        raise table.error(questions[1] if questions else "client", f"must ask one of {', '.join(CLIENT_QUESTIONS)}")
-    question = questions[0]
-    condition = ClientCondition(
-        question,
-        table.paths(question),
-        table.texts("value"),
-        table.flag("never"),
-        table.text("in-class-of"),
-    )
+    questions = tuple((key, table.paths(key)) for key in CLIENT_QUESTIONS if key in table.table)
+    if not questions:
+        raise table.error("client", f"must ask one of {', '.join(CLIENT_QUESTIONS)}")
+    condition = ClientCondition(questions, table.texts("value"), table.flag("never"), table.text("in-class-of"))
     table.close()
-    if condition.values and question != "gives":
-        raise table.error("value", f"says nothing to {question}")
+    if condition.values and "gives" not in table.table:
+        raise table.error("value", "says nothing without gives")
     return condition
 
 

@@ -39,14 +39,14 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class ClientCondition:
-    """A question about the client's own code: whether it gives, calls, stores or mentions one of these names.
+    """Questions about the client's own code, one of which has to be answered with yes.
 
-    `values` are the source texts of what it gives; `is_never` where the answer has to be no. `in_class_of` names a
-    parameter: then only the module of the class is asked that the client names in a string for that parameter.
+    Each asks whether the client gives, calls, stores or mentions one of some names. `values` are the source texts of
+    what it gives; `is_never` where the answers all have to be no. `in_class_of` names a parameter: then only the module
+    of the class is asked that the client names in a string for that parameter.
     """
 
-    question: str
-    names: tuple[str, ...]
+    questions: tuple[tuple[str, tuple[str, ...]], ...]
     values: tuple[str, ...] = ()
     is_never: bool = False
     in_class_of: str | None = None

@@ -66,7 +66,10 @@ def test_a_rule_is_read(tmp_path: Path) -> None:
         (HEAD + DETECT + '[[detect.when]]\nof = "a"\ndefault-of = "b"\n', "says nothing without `is`"),
         (HEAD + DETECT + '[[detect.when]]\nof = "a"\nhas-member = "b"\nhas-parameter = "c"\n', "a second question"),
         (HEAD + DETECT + '[[detect.client]]\nknows = "a"\n', "must ask one of gives, calls, stores, mentions"),
-        (HEAD + DETECT + '[[detect.client]]\ncalls = "a"\nvalue = "1"\n', "says nothing to calls"),
+        (
+            HEAD + DETECT + '[[detect.client]]\ncalls = "a"\nvalue = "1"\n',
+            "value in [[detect.client]] says nothing",
+        ),
         (HEAD + MATCH + '[[fix]]\nrecipe = "wish"\ndescription = "d"\n', "recipe in [[fix]] can't be 'wish'"),
         (HEAD + MATCH + '[[fix]]\nrecipe = "add-argument"\napplicability = "safe"\n', "symbol in [[fix]] is missing"),
         (HEAD + MATCH + '[[fix]]\nrecipe = "message"\nkind = "x"\n', "kind in [[fix]] can't be 'x'"),

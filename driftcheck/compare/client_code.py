@@ -48,7 +48,10 @@ class ClientCode:
         parameter = condition.in_class_of
         modules = self.modules if parameter is None else self.modules_of_class(parameter)
         trees = [module.tree for module in modules if module.tree is not None]
-        return any(self._says(condition, tree) for tree in trees) is not condition.is_never
+        says = any(
+            self._says(question, names, condition, tree) for tree in trees for question, names in condition.questions
+        )
+        return says is not condition.is_never
 
     def modules_of_class(self, parameter: str) -> tuple[ModuleDeclaration, ...]:
         """The client's modules of the classes that strings given for a parameter name."""
@@ -69,14 +72,14 @@ class ClientCode:
             roots = [_around(module.tree, line, within)] if module.tree is not None else []
         return any(not self._names(root).isdisjoint(names) for root in roots)
 
-    def _says(self, condition: ClientCondition, tree: ast.Module) -> bool:
-        names = {path.rpartition(".")[2] for path in condition.names}
-        if condition.question == "gives":
+    def _says(self, question: str, paths: Iterable[str], condition: ClientCondition, tree: ast.Module) -> bool:
+        names = {path.rpartition(".")[2] for path in paths}
+        if question == "gives":
             return any(name in names and _is_one_of(value, condition) for name, value in self._gives(tree))
-        if condition.question == "stores":
+        if question == "stores":
             targets = (target for statement in tree.body for target in stored_targets(statement))
             return any(isinstance(target, ast.Attribute) and target.attr in names for target in targets)
-        if condition.question == "calls":
+        if question == "calls":
             calls = (node.func for node in nodes_of(tree) if isinstance(node, ast.Call))
             return any(_last_name(callee) in names for callee in calls)
         return not self._names(tree).isdisjoint(names)

@@ -238,6 +238,8 @@ CLIENT_CONDITIONS = [
     ('calls = "library.a.start"', "start", False),
     ('stores = "forward"', "start(1).forward = None", True),
     ('stores = "forward"', "start(1).forward()", False),
+    ('stores = "forward"\ncalls = "start"', "start(1)", True),
+    ('stores = "forward"\ncalls = "backward"\nnever = true', "start(1)", True),
     ('mentions = ["forward", "backward"]', "start(1).backward()", True),
     ('mentions = "backward"', "getattr(start(1), 'backward')", True),
     ('mentions = "backward"\nnever = true', "start(1)", True),
