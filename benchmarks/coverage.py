@@ -4,8 +4,8 @@
 
 A CLIENT is a name of the pairs of `benchmarks.recall`, or a part of one; each is held against the good release. First
 the usages judged and left open, by sort, with the reasons. Then pyright's language server is asked where what is called
-is defined: at calls of names and attributes in the files that have to do with the target, all of them or N chosen by a
-hash of their places. The calls that lead into the target's sources are those that should be resolved; printed is how
+is defined: at calls of names and attributes in the files that name the target, all of them or N chosen by a hash of
+their places. The calls that lead into the target's sources are those that should be resolved; printed is how
 many are, and why the others are not. `--missed` lists these. What the server answered is kept in the cache folder.
 """
 
@@ -16,6 +16,7 @@ import ast
 import gc
 import hashlib
 import json
+import re
 import tempfile
 import time
 from collections import Counter
@@ -86,7 +87,8 @@ def measure(client: SourceTree, target: SourceTree, checking: Checking, count: i
     program = Program(target, client, shared=files.shared)
     program.replaced_modules = files.replaced_modules
     resolved = {call.spot: call.reason for call in calls_of(program, modules)}
-    every = [spot for module in modules for spot in spots_of(module)]
+    word = re.compile(rf"\b({'|'.join(sorted(files.target_names))})\b")
+    every = [spot for module in modules if word.search(module.text) for spot in spots_of(module)]
     asked = chosen(every, count)
     led = leading(client, target, checking, asked)
     reasons = {spot: resolved.get(spot, NOT_RUN) for spot in led}

@@ -105,12 +105,15 @@ def new_lines(good: Sequence[Diagnostic], bad: Sequence[Diagnostic]) -> list[Lin
     """The lines on which something is said only with the bad release, sorted."""
     said = {_identity(diagnostic) for diagnostic in good}
     retyped = _retyped(good, bad)
+    # ty says so where only one of several types of a value lacks an attribute.
+    in_union = {(d.path, d.line) for d in bad if " in union `" in d.message}
     lines: dict[tuple[str, int, str], Line] = {}
     for diagnostic in bad:
         if _identity(diagnostic) in said:
             continue
         sort = sort_of(diagnostic)
-        if sort == "override" and (diagnostic.path, diagnostic.line) in retyped:
+        place = (diagnostic.path, diagnostic.line)
+        if (sort == "override" and place in retyped) or (sort == "attribute" and place in in_union):
             sort = "typing"
         key = (diagnostic.path, diagnostic.line, sort)
         line = lines.setdefault(key, Line(*key, diagnostic.end_line))
