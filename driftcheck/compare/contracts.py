@@ -193,5 +193,8 @@ def _matches(match: Match, finding: Finding) -> bool:
     return (
         finding.kind in match.kinds
         and (not match.parameters or finding.parameter in match.parameters)
-        and any(fnmatchcase(finding.symbol, symbol) for symbol in match.symbols)
+        and any(
+            symbol == finding.symbol or ("*" in symbol and fnmatchcase(finding.symbol, symbol))
+            for symbol in match.symbols
+        )
     )
