@@ -166,6 +166,8 @@ class FlowScope:
             type_ = self.program.inference.infer(test.args[0], self)
             if classes is not None:
                 self._set(path, self._intersection(type_, classes, holds, is_class=name == "issubclass"))
+            elif holds:
+                self._set(path, Unknown("value of a class that is not known"))
 
     def _note_attribute(self, owner: ast.expr, named: ast.expr) -> None:
         """Notes that a value has an attribute, whatever its type says."""
