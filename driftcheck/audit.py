@@ -11,7 +11,7 @@ from pathlib import Path
 from driftcheck.apart import begun_apart, may_work_apart
 from driftcheck.assembly import completed, fingerprinted, quoted, without_consequences
 from driftcheck.compare.confirm import Judged
-from driftcheck.compare.contracts import reasons_of, with_rules
+from driftcheck.compare.contracts import broken_contracts, explained, reasons_of
 from driftcheck.compare.duck_typing import duck_typing
 from driftcheck.compare.earlier import Before, key_of
 from driftcheck.compare.findings import Findings
@@ -222,7 +222,9 @@ class _Audit:
         result.add("overrides", classes)
         result.add("patches", patches)
         result.add("attributes", duck_typing(judged, questions, earlier_judge, is_own=is_own))
-        result.findings = with_rules(result.findings, judged, judge, earlier_judge, is_own=is_own, client=self.modules)
+        contracts = broken_contracts(judged, judge, earlier_judge, is_own=is_own, client=self.modules)
+        result.add("calls", contracts)
+        result.findings = explained(result.findings, judge)
         reachability = reading.reachability
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(

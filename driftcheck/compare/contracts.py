@@ -12,7 +12,9 @@ from driftcheck.compare.conditions import Answer, Conditions
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.judge import Judge
 from driftcheck.compare.replacement_patterns import overridden, replaced, replaced_by_name, used
-from driftcheck.model import Evidence, Finding, Kind
+from driftcheck.compare.subclasses import Answers
+from driftcheck.compare.tally import fitting_guards
+from driftcheck.model import Evidence, Finding, Kind, Location
 from driftcheck.rule_files import rules_of
 from driftcheck.rules import Detect, Match, Rule
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
@@ -20,24 +22,35 @@ from driftcheck.surface.types import Class
 from driftcheck.usage.usages import CallUsage
 
 
-def with_rules(
-    findings: Sequence[Finding],
+def broken_contracts(
     judged: Sequence[Judged],
     judge: Judge,
     baseline: Judge | None,
     *,
     is_own: bool,
     client: Sequence[ModuleDeclaration],
-) -> list[Finding]:
-    """The findings, explained where a rule knows them, and the broken contracts that the target's rules detect.
+) -> Answers:
+    """The broken contracts that the target's rules detect.
 
     `baseline` is the judge of the release that the client was written for, None where there is none or where the target
     is that very release (`is_own`).
     """
-    rules = rules_of(judge.program.target_index.top_level)
     contracts = Contracts(judge, baseline, judged, client, is_own=is_own)
-    broken = [found for rule in rules for detect in rule.detects for found in contracts.broken(rule, detect)]
-    return [*(_explained(finding, rules) for finding in findings), *broken]
+    answers = Answers()
+    for rule in rules_of(judge.program.target_index.top_level):
+        for detect in rule.detects:
+            for found in contracts.broken(rule, detect):
+                if isinstance(found, Finding):
+                    answers.findings.append(found)
+                else:
+                    answers.unresolved.append((found.path, found.line, f"condition of the rule {rule.id}"))
+    return answers
+
+
+def explained(findings: Sequence[Finding], judge: Judge) -> list[Finding]:
+    """The findings, with the rule and the fix where one of the target's rules knows them."""
+    rules = rules_of(judge.program.target_index.top_level)
+    return [_explained(finding, rules) for finding in findings]
 
 
 def reasons_of(findings: Sequence[Finding], judge: Judge) -> tuple[tuple[str, str], ...]:
@@ -60,18 +73,26 @@ class Contracts:
     ) -> None:
         self.target = Conditions(judge)
         self.baseline = self.target if is_own else Conditions(baseline) if baseline is not None else None
-        self.judged = judged
+        fitting = fitting_guards(judged)
+        # What stands in a handler of what does not fail is never reached.
+        self.judged = [each for each in judged if not any(guard.handles in fitting for guard in each[0].guards)]
         self.client = ClientCode(judge.program, client)
         self.patterns = CallPatterns(self.client)
         self._calls: dict[str, list[Call]] | None = None
 
-    def broken(self, rule: Rule, detect: Detect) -> Iterator[Finding]:
-        """The places where the client breaks what one detection of a rule is about."""
+    def broken(self, rule: Rule, detect: Detect) -> Iterator[Finding | Location]:
+        """The places where the client breaks what one detection of a rule is about.
+
+        A place alone is one where that can't be told, since the release does not tell whether it asks for it.
+        """
         spots = list(dict.fromkeys(self._spots(detect)))
         if not spots or not all(self.client.holds(condition) for condition in detect.client):
             return
         answers = [self.target.answer(condition) for condition in detect.when]
-        if not all(answer.holds is True for answer in answers):
+        if any(answer.holds is False for answer in answers):
+            return
+        if not all(answer.holds for answer in answers):
+            yield from (spot.location for spot in spots)
             return
         drift = self._is_drift(detect)
         if detect.drift_only and drift is not True:

@@ -15,6 +15,7 @@ from driftcheck.usage.usages import (
     CallUsage,
     ClassUsage,
     EnvironmentUsage,
+    Guard,
     ImportUsage,
     PatchUsage,
     ReferenceUsage,
@@ -54,8 +55,7 @@ def answer(judged: Sequence[Judged], findings: Findings) -> Result:
         if isinstance(usage, ImportUsage) and verdict.status == "broken"
         for module in _with_parents(usage.module)
     }
-    failing = {guard for usage, verdict in judged if verdict.status == "broken" for guard in usage.guards}
-    fitting = {guard for usage, verdict in judged if verdict.status == "fits" for guard in usage.guards} - failing
+    fitting = fitting_guards(judged)
     findings.variables_read = {u.name for u, _ in judged if isinstance(u, EnvironmentUsage) and not u.is_set}
     # Callees that were settled as attributes: that they can't be called as well says nothing new.
     settled: set[int] = set()
@@ -105,6 +105,12 @@ def answer(judged: Sequence[Judged], findings: Findings) -> Result:
         if sort:
             result.checked[sort] += 1
     return result
+
+
+def fitting_guards(judged: Sequence[Judged]) -> set[Guard]:
+    """The guards around usages that all fit: their handlers are for what does not fail."""
+    failing = {guard for usage, verdict in judged if verdict.status == "broken" for guard in usage.guards}
+    return {guard for usage, verdict in judged if verdict.status == "fits" for guard in usage.guards} - failing
 
 
 def _with_parents(module: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ import pytest
 
 from driftcheck import rule_files
 from driftcheck.audit import audit_trees
-from driftcheck.model import Finding, Kind, Severity
+from driftcheck.model import Finding, Kind, Report, Severity
 from driftcheck.tree import MemoryTree
 
 HEAD = (
@@ -31,20 +31,17 @@ class Config:
     def total(self):
         return self.size * 2
 
+class Odd(make_config()): ...
 def make_config(): ...
 def reset(): ...
 def start(engine, **options): ...
 '''
 
 
-def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, **files: str) -> list[tuple[str, int]]:
-    return [(each.location.path, each.location.line) for each in findings(tmp_path, monkeypatch, rule, **files)]
-
-
-def findings(
+def audited(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, *, baseline: str | None = None, **files: str
-) -> list[Finding]:
-    """The broken contracts that one rule of a made-up library finds in a client."""
+) -> Report:
+    """What an audit says of a client of a made-up library that has one rule."""
     folder = tmp_path / "library"
     folder.mkdir(exist_ok=True)
     (folder / "target.toml").write_text('name = "library"\n', encoding="utf-8")
@@ -56,6 +53,18 @@ def findings(
     before = MemoryTree({"library/__init__.py": "", "library/a.py": baseline}, "library") if baseline else None
     report = audit_trees(client, target, before)
     rule_files.read_rules.cache_clear()
+    return report
+
+
+def found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, **files: str) -> list[tuple[str, int]]:
+    return [(each.location.path, each.location.line) for each in findings(tmp_path, monkeypatch, rule, **files)]
+
+
+def findings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rule: str, *, baseline: str | None = None, **files: str
+) -> list[Finding]:
+    """The broken contracts that one rule of a made-up library finds in a client."""
+    report = audited(tmp_path, monkeypatch, rule, baseline=baseline, **files)
     return [each for each in report.findings if each.kind is Kind.BROKEN_CONTRACT]
 
 
@@ -285,3 +294,16 @@ def test_what_depends_on_the_baseline_speaks_of_drift_only(tmp_path: Path, monke
     assert len(findings(tmp_path, monkeypatch, rule, baseline=before, app=CLIENT)) == 1
     assert findings(tmp_path, monkeypatch, rule, baseline=TARGET, app=CLIENT) == []
     assert findings(tmp_path, monkeypatch, rule, app=CLIENT) == []
+
+
+def test_what_the_release_does_not_tell_is_unresolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = CALLED + '[[detect.when]]\nof = "library.a.Odd"\nderives-from = "library.a.Base"\n'
+    report = audited(tmp_path, monkeypatch, rule, app=CLIENT)
+    assert report.findings == ()
+    assert [(each.line, each.reason) for each in report.unresolved] == [(2, "condition of the rule some-rule")]
+
+
+def test_a_handler_of_what_does_not_fail_is_never_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = "from library.a import reset, start\ntry:\n    start(1)\nexcept TypeError:\n    reset()\n"
+    assert findings(tmp_path, monkeypatch, CALLED, app=client) == []
+    assert len(findings(tmp_path, monkeypatch, CALLED, app=client.replace("start(1)", "start()"))) == 1
