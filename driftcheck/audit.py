@@ -319,7 +319,8 @@ def _narrowed(program: Program, model: str) -> Iterator[str]:
         known = families.architectures()
         if not known:
             raise DriftcheckError(f"model {model!r}: nothing is known of the target's architectures")
-        raise DriftcheckError(f"the target has no architecture {model!r}{nearest(model, known)}")
+        others = [name for name in known if name != model]
+        raise DriftcheckError(f"the target has no architecture {model!r}{nearest(model, others)}")
     if not all(families.is_narrowed(name) for name in families.rules):
         yield f"{model}: its configuration chooses what it is made of, so the classes of all models count for that"
 

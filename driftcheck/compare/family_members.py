@@ -57,6 +57,7 @@ class FamilyMembers:
     def __init__(self, release: Release) -> None:
         self.release = release
         self.program = release.program
+        self._attributes: dict[tuple[ClassDeclaration, str], Type] = {}
 
     def outcome(self, usage: FamilyUsage) -> Outcome:
         """What the classes of the usage's family make of it."""
@@ -88,18 +89,15 @@ class FamilyMembers:
         """What the class of a name takes in such a call."""
         for class_ in self.program.families.classes(usage.family):
             if class_.name == name:
-                found = self.program.inference.attribute(Instance(Class(class_)), usage.name or "forward")
+                found = self._attribute(class_, usage.name or "forward")
                 callee = self.release.signatures.callee(found) if isinstance(found, Function) else None
                 return f"{callee.name}{callee.signature}" if isinstance(callee, Callee) else None
         return None
 
     def _asked(self, class_: ClassDeclaration, usage: FamilyUsage) -> Break | bool:
         """How a class breaks, True where it fits, False where that can't be told."""
-        receiver = Instance(Class(class_))
         name = usage.name or "forward"
-        found: Type = self.program.inference.attribute(receiver, name)
-        if isinstance(found, Unknown):
-            found = self.release.judge.hidden([receiver], name, found) or found
+        found = self._attribute(class_, name)
         if isinstance(found, Absent):
             raises = f"AttributeError: '{class_.name}' object has no attribute '{name}'"
             return Break(class_, Kind.UNRESOLVED_ATTRIBUTE, f"have no {name}", None, raises, class_.line)
@@ -110,6 +108,17 @@ class FamilyMembers:
             return False
         assert isinstance(found, Function)
         return self._unbound(class_, usage, callee) or self._unpacked(class_, usage, callee, found.declaration) or True
+
+    def _attribute(self, class_: ClassDeclaration, name: str) -> Type:
+        """What objects of a class have under a name; Absent where only a base outside the target could have it."""
+        found = self._attributes.get((class_, name))
+        if found is None:
+            receiver = Instance(Class(class_))
+            found = self.program.inference.attribute(receiver, name)
+            if isinstance(found, Unknown):
+                found = self.release.judge.hidden([receiver], name, found) or found
+            self._attributes[class_, name] = found
+        return found
 
     def _unbound(self, class_: ClassDeclaration, usage: FamilyUsage, callee: Callee) -> Break | None:
         assert usage.call is not None
