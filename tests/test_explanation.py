@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,17 @@ def test_every_rule_is_explained(name: str, capsys: pytest.CaptureFixture[str]) 
     assert text.startswith(f"{name} (rule for vllm, ")
     assert "\nExample\n      " in text
     assert "# finding" not in text
+
+
+def test_kinds_that_no_audit_looks_for_say_so() -> None:
+    used = {
+        node.attr
+        for path in sorted((DOCS.parent / "driftcheck" / "compare").glob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "Kind"
+    }
+    silent = {name for name, entry in kind_explanations().items() if "no audit looks for it yet" in as_page(entry)}
+    assert silent == {kind.value for kind in Kind if kind.name not in used}
 
 
 def test_all_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
