@@ -132,7 +132,7 @@ class FamilyMembers:
             Kind.MISSING_ARGUMENT: f"need '{problem.parameter}'",
             Kind.UNKNOWN_ARGUMENT: f"take no '{problem.parameter}'",
         }
-        way = ways.get(problem.kind, problem.message)
+        way = ways.get(problem.kind, problem.message) + _where(usage)
         signature = f"{callee.name}{callee.signature}"
         return Break(class_, problem.kind, way, problem.parameter, problem.raises, callee.line, signature)
 
@@ -144,7 +144,7 @@ class FamilyMembers:
             return None
         values = "one value" if given == 1 else f"{given} values"
         raises = f"ValueError: {'not enough' if 1 < given < usage.count else 'too many'} values to unpack"
-        way = f"give {values} where {usage.count} are unpacked"
+        way = f"give {values} where {usage.count} are unpacked{_where(usage)}"
         return Break(class_, Kind.RETURN_CHANGED, way, None, raises, callee.line, f"{callee.name}{callee.signature}")
 
     def _values_given(self, function: FunctionDeclaration) -> int | None:
@@ -170,3 +170,8 @@ class FamilyMembers:
         declared = self.program.annotations.instance(returns, self.program.scope_of_function(function))
         is_tensor = isinstance(declared, Instance) and declared.class_ == External("torch.Tensor")
         return 1 if is_tensor else None
+
+
+def _where(usage: FamilyUsage) -> str:
+    """The method that is called, where it is not the member itself."""
+    return f" in {usage.name}()" if usage.name else ""
