@@ -94,7 +94,7 @@ class Contracts:
         if not all(answer.holds for answer in answers):
             yield from (spot.location for spot in spots)
             return
-        drift = self._is_drift(detect)
+        drift = self._is_drift(rule, detect)
         if detect.drift_only and drift is not True:
             return
         for spot in spots:
@@ -114,16 +114,18 @@ class Contracts:
             )
             yield replace(finding, fix=rule.fix_of(finding))
 
-    def _is_drift(self, detect: Detect) -> bool | None:
+    def _is_drift(self, rule: Rule, detect: Detect) -> bool | None:
         """True where the baseline answers otherwise, False where it makes the same demand, None without one.
 
-        What the baseline had not at all never worked, and is no drift.
+        What the baseline had not at all never worked, and is no drift; nor is a demand that only fails otherwise.
         """
-        if self.baseline is None:
+        baseline = self.baseline
+        if baseline is None:
             return None
-        if detect.symbols and not any(self.baseline.resolved(symbol) for symbol in detect.symbols):
+        if detect.symbols and not any(baseline.resolved(symbol) for symbol in detect.symbols):
             return False
-        return any(self.baseline.answer(condition).holds is False for condition in detect.when)
+        same = [each for each in rule.detects if _subject(each) == _subject(detect)]
+        return all(any(baseline.answer(condition).holds is False for condition in each.when) for each in same)
 
     def _evidence(self, detect: Detect, answers: Sequence[Answer], spot: Spot) -> Evidence:
         """The place that proves it: of the last condition that has one, else of what is called."""
@@ -199,6 +201,11 @@ class Contracts:
     def _derives(self, class_: ClassDeclaration, base: ClassDeclaration) -> bool:
         entries = self.target.program.classes.linearize(class_)
         return any(isinstance(entry, Class) and entry.declaration is base for entry in entries)
+
+
+def _subject(detect: Detect) -> tuple[object, ...]:
+    """What of the client's code a detection is about."""
+    return detect.pattern, detect.symbols, detect.argument, detect.values, detect.others, detect.attribute
 
 
 def _explained(finding: Finding, rules: Sequence[Rule]) -> Finding:

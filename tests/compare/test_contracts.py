@@ -296,6 +296,18 @@ def test_what_depends_on_the_baseline_speaks_of_drift_only(tmp_path: Path, monke
     assert findings(tmp_path, monkeypatch, rule, app=CLIENT) == []
 
 
+def test_a_demand_that_fails_otherwise_is_no_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = CALLED + '[[detect.when]]\nof = "library.a.Base.run"\nbody-mentions = "assert steps"\n'
+    before = (
+        f'[[detect]]\nmessage = "broken"\n{CALLED}[[detect.when]]\nof = "library.a.Base.run"\nbody-lacks = "assert"\n'
+    )
+    old = TARGET.replace("assert steps", "check(steps)").replace('"""Assertion follows."""', "")
+    (finding,) = findings(tmp_path, monkeypatch, now + before, baseline=old, app=CLIENT)
+    assert finding.drift is False
+    (finding,) = findings(tmp_path, monkeypatch, now, baseline=old, app=CLIENT)
+    assert finding.drift is True
+
+
 def test_what_the_release_does_not_tell_is_unresolved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rule = CALLED + '[[detect.when]]\nof = "library.a.Odd"\nderives-from = "library.a.Base"\n'
     report = audited(tmp_path, monkeypatch, rule, app=CLIENT)
