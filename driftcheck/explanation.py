@@ -12,7 +12,7 @@ from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import read_toml, rules_folder
 from driftcheck.model import Kind, Severity
 from driftcheck.rule_files import read_rules
-from driftcheck.rules import Condition, Detect, Match, Rule
+from driftcheck.rules import ClientCondition, Condition, Detect, Match, Rule
 
 _WIDTH = 100
 _KEYS = ("title", "severities", "why", "found", "example", "fix")
@@ -178,8 +178,12 @@ def _detect(detect: Detect) -> str:
     parts += [f"argument `{detect.argument}`"] if detect.argument else []
     parts += [f"value {_either(detect.values)}"] if detect.values else []
     parts += [f"and {_either(detect.others)}"] if detect.others else []
+    parts += [f"that takes no `{detect.lacks_parameter}`"] if detect.lacks_parameter else []
     conditions = " and ".join(map(_condition, detect.when))
-    return ", ".join(parts) + (f"; in a release where {conditions}" if conditions else "")
+    text = ", ".join(parts) + (f"; in a release where {conditions}" if conditions else "")
+    text += ", and the baseline answers otherwise" if detect.drift_only else ""
+    client = ", and ".join(map(_client_condition, detect.client))
+    return text + (f"; in a client that {client}" if client else "")
 
 
 def _either(names: tuple[str, ...]) -> str:
@@ -206,6 +210,13 @@ def _condition(condition: Condition) -> str:
         "not-derives-from": "does not derive from",
     }[condition.question]
     return f"{of} {says} `{condition.name}`" if condition.name else f"{of} {says}"
+
+
+def _client_condition(condition: ClientCondition) -> str:
+    asked = " or ".join(f"{question} {_either(names)}" for question, names in condition.questions)
+    values = f" as {_either(condition.values)}" if condition.values else ""
+    where = f" in the module of its `{condition.in_class_of}`" if condition.in_class_of else ""
+    return ("never " if condition.is_never else "") + asked + values + where
 
 
 def _example(target: str, rule: Rule) -> str:
