@@ -101,7 +101,7 @@ class CallPatterns:
             if not isinstance(given, Argument) or given.is_none:
                 return None
         module = call.usage.place.module
-        place = taken_apart(module, call.usage.node)
+        place = taken_apart(self.client.program, module, call.usage.node)
         return call.spot(location_of(module, place)) if place is not None else None
 
     def _mentions_others(self, detect: Detect, call: Call, within: str) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 from driftcheck.compare.client_code import enclosing_class, enclosing_function
+from driftcheck.compare.live_code import is_dead
 from driftcheck.surface.declarations import ModuleDeclaration
+from driftcheck.surface.program import Program
 from driftcheck.surface.syntax import children, nodes_of
 
 _TAKING_ITERABLES = frozenset(
@@ -13,57 +16,60 @@ _TAKING_ITERABLES = frozenset(
 )
 
 
-def taken_apart(module: ModuleDeclaration, call: ast.Call) -> ast.AST | None:
-    """The first place where the result of a call is taken apart, None where nothing shows it."""
+def taken_apart(program: Program, module: ModuleDeclaration, call: ast.Call) -> ast.AST | None:
+    """The first place where the result of a call is taken apart, None where nothing that can run shows it."""
     assert module.tree is not None
+    around = enclosing_class(module.tree, call.lineno)
+    parents = {id(child): node for node in nodes_of(around) for child in children(node)}
     function = enclosing_function(module.tree, call.lineno)
-    parents = {id(child): node for node in nodes_of(function) for child in children(node)}
     node: ast.AST = call
     parent = parents.get(id(node))
-    while isinstance(parent, ast.Await | ast.NamedExpr) and node is not getattr(parent, "target", None):
-        if isinstance(parent, ast.NamedExpr):
-            return _used(function, ast.unparse(parent.target), parent)
+    while isinstance(parent, ast.Await):
         node, parent = parent, parents.get(id(parent))
     if parent is None:
         return None
-    if isinstance(parent, ast.comprehension) or _takes_apart(parent, node):
-        return node if isinstance(parent, ast.comprehension | ast.For | ast.AsyncFor) else parent
-    targets: list[ast.expr] = []
-    if isinstance(parent, ast.Assign):
-        targets = parent.targets
-    elif isinstance(parent, ast.AnnAssign):
-        targets = [parent.target]
-    for target in targets:
-        if isinstance(target, ast.Tuple | ast.List):
-            return target
-        if isinstance(target, ast.Name):
-            return _used(function, target.id, parent)
-        if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
-            return _used(enclosing_class(module.tree, call.lineno), ast.unparse(target), parent)
+    for place in _places(node, parent, function, around):
+        if not is_dead(program, module, place, parents):
+            return place
     return None
 
 
-def _used(root: ast.AST, name: str, assignment: ast.AST) -> ast.AST | None:
-    """The first place after an assignment where what a name stands for is taken apart; of attributes, any place."""
+def _places(node: ast.AST, parent: ast.AST, function: ast.AST, around: ast.AST) -> Iterator[ast.AST]:
+    """The places where a value is taken apart that stands right below `parent`, in its function or class."""
+    if isinstance(parent, ast.comprehension) or _takes_apart(parent, node):
+        yield node if isinstance(parent, ast.comprehension | ast.For | ast.AsyncFor) else parent
+        return
+    targets: list[ast.expr] = []
+    if isinstance(parent, ast.Assign):
+        targets = parent.targets
+    elif isinstance(parent, ast.AnnAssign | ast.NamedExpr):
+        targets = [parent.target]
+    for target in targets:
+        if isinstance(target, ast.Name):
+            yield from _uses(function, target.id, parent)
+        elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name) and target.value.id == "self":
+            yield from _uses(around, ast.unparse(target), parent)
+
+
+def _uses(root: ast.AST, name: str, assignment: ast.AST) -> Iterator[ast.AST]:
+    """The places after an assignment where what a name stands for is taken apart; of attributes, all places."""
+    if any(isinstance(node, ast.Call) and _is_type_test(node, name) for node in nodes_of(root)):
+        # The client tells one reply from a list of them itself.
+        return
     is_attribute = "." in name
-    for node in nodes_of(root):
-        if isinstance(node, ast.Call) and _is_type_test(node, name):
-            # The client tells one reply from a list of them itself.
-            return None
     first = 0 if is_attribute else getattr(assignment, "end_lineno", None) or 0
     last: int | None = None
     for node in _in_order(root):
         if node.lineno <= first:
             continue
         if last is not None and node.lineno > last:
-            return None
+            return
         if not is_attribute and _rebinds(node, name):
             # Its own new value may still be made of the old one.
             last = node.end_lineno
         for value in _values_in(node):
             if isinstance(value, ast.Name | ast.Attribute) and ast.unparse(value) == name and _takes_apart(node, value):
-                return value if isinstance(node, ast.For | ast.AsyncFor) else node
-    return None
+                yield value if isinstance(node, ast.For | ast.AsyncFor) else node
 
 
 def _in_order(root: ast.AST) -> list[ast.expr | ast.stmt]:
