@@ -87,7 +87,8 @@ class Forwarding:
         call = handing.calls[0]
         inner_type = self.program.inference.infer(call.func, self.program.function_scope(declaration))
         inner = self._callee(inner_type) if isinstance(inner_type, Class | Function) else None
-        if inner is None:
+        if inner is None or (isinstance(inner_type, Class) and inner_type.is_open):
+            # A class that is only declared may be one below it, which asks for less.
             return ()
         handed = self._handed(callee, call, arguments, handing, kinds.get(ParameterKind.VAR_POSITIONAL))
         if handed is None:
@@ -98,8 +99,7 @@ class Forwarding:
             if problem.kind is Kind.MISSING_ARGUMENT and problem.parameter not in handing.given
         ]
         if problems:
-            is_certain = not (isinstance(inner_type, Class) and inner_type.is_open)
-            return tuple(Refusal(inner, problem, is_certain) for problem in problems)
+            return tuple(Refusal(inner, problem) for problem in problems)
         return self.missing(inner, handed, depth + 1)
 
     def _handed(

@@ -213,10 +213,10 @@ class Patches:
             new = new_ones(refused, self._refusals(self.baseline, old, own, usage))
             drift, refused = bool(new), new or refused
         worst = worst_of(refused, now.path)
-        # A test knows who calls what it has put there. What never fitted need never be called either, on one object, or
-        # by a method that the client has its own version of.
-        is_narrow = isinstance(usage.owner, Instance) or self._is_overridden(worst.site)
-        is_sure = not worst.needs_variadic and not usage.is_temporary and bool(drift or not is_narrow)
+        # Who has put something on one object, or in a test, knows who calls it. What never fitted need never be called
+        # either: by a method that the client has its own version of, say.
+        is_narrow = usage.is_temporary or isinstance(usage.owner, Instance)
+        is_sure = not worst.needs_variadic and not is_narrow and bool(drift or not self._is_overridden(worst.site))
         certainty = Certainty.CERTAIN if worst.is_typed and drift else Certainty.LIKELY
         complaint = Complaint(
             Kind.INVALID_PATCH,
