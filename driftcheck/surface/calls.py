@@ -185,6 +185,9 @@ class Calls:
             return Instance(
                 External("typing.Iterator"), (self.inference.element(self.inference.infer(node.args[0], scope)),)
             )
+        if path == "itertools.chain" and not any(isinstance(argument, ast.Starred) for argument in node.args):
+            parts = [self.inference.element(self.inference.infer(argument, scope)) for argument in node.args]
+            return Instance(External("typing.Iterator"), (union(parts),)) if parts else Unknown("empty container")
         if path in _SAME and node.args:
             if path == "typing.cast" and len(node.args) == 2:
                 return self.program.annotations.instance(node.args[0], scope)
