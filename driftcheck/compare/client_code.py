@@ -10,6 +10,7 @@ from driftcheck.surface.declarations import ModuleDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.syntax import nodes_of, stored_targets
 
+Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
 
@@ -109,16 +110,14 @@ def enclosing_class(tree: ast.Module, line: int) -> ast.AST:
     return _around(tree, line, "class")
 
 
+def scope_name(tree: ast.Module, line: int) -> str:
+    """The names of the classes and functions around a line, dotted as a usage's scope is."""
+    return ".".join(node.name for node in _chain(tree, line))
+
+
 def _around(tree: ast.Module | None, line: int, within: str) -> ast.AST:
     assert tree is not None
-    chain: list[ast.AST] = []
-    body: Sequence[ast.AST] = tree.body
-    while True:
-        inner = next((each for root in body for each in _scopes_at(root, line)), None)
-        if inner is None:
-            break
-        chain.append(inner)
-        body = inner.body
+    chain = _chain(tree, line)
     if within == "module" or not chain:
         return tree
     if within == "class":
@@ -126,7 +125,19 @@ def _around(tree: ast.Module | None, line: int, within: str) -> ast.AST:
     return next((node for node in reversed(chain) if not isinstance(node, ast.ClassDef)), tree)
 
 
-def _scopes_at(root: ast.AST, line: int) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+def _chain(tree: ast.Module, line: int) -> list[Scope]:
+    """The classes and functions around a line, the outermost first."""
+    chain: list[Scope] = []
+    body: Sequence[ast.AST] = tree.body
+    while True:
+        inner = next((each for root in body for each in _scopes_at(root, line)), None)
+        if inner is None:
+            return chain
+        chain.append(inner)
+        body = inner.body
+
+
+def _scopes_at(root: ast.AST, line: int) -> Iterator[Scope]:
     for node in nodes_of(root):
         if isinstance(node, _SCOPES) and node.lineno <= line <= (node.end_lineno or node.lineno):
             yield node

@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from driftcheck.compare.call_patterns import Spot
-from driftcheck.compare.client_code import ClientCode
+from driftcheck.compare.client_code import ClientCode, scope_name
 from driftcheck.compare.conditions import Conditions
 from driftcheck.compare.judge import Verdict
 from driftcheck.compare.release import name_place
@@ -59,7 +59,8 @@ def replaced_by_name(detect: Detect, client: ClientCode) -> Iterator[Spot]:
                 continue
             function = _function(module, statement.value)
             if detect.lacks_parameter is None:
-                yield Spot(location_of(module, statement.targets[0]), "", detect.attribute or "")
+                scope = scope_name(module.tree, statement.lineno) if module.tree is not None else ""
+                yield Spot(location_of(module, statement.targets[0]), scope, detect.attribute or "")
             elif function is not None and not _takes(function, detect.lacks_parameter):
                 yield Spot(name_place(function), function.qualified_name, detect.attribute or "")
 

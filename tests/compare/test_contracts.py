@@ -296,6 +296,16 @@ def test_what_depends_on_the_baseline_speaks_of_drift_only(tmp_path: Path, monke
     assert findings(tmp_path, monkeypatch, rule, app=CLIENT) == []
 
 
+def test_a_store_has_its_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    client = (
+        "from library.a import start\nclass Mine:\n    def put(self, model):\n        model.forward = start\n"
+        "Mine().put(start(1))\n"
+    )
+    rule = 'pattern = "replaces"\nattribute = "forward"\n'
+    (finding,) = findings(tmp_path, monkeypatch, rule, app=client)
+    assert (finding.scope, finding.location.line, finding.symbol) == ("Mine.put", 4, "forward")
+
+
 def test_a_demand_that_fails_otherwise_is_no_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = CALLED + '[[detect.when]]\nof = "library.a.Base.run"\nbody-mentions = "assert steps"\n'
     before = (
