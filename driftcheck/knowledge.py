@@ -132,7 +132,7 @@ def _read(file: Path) -> Knowledge:
             Rpc(tuple(rpc["methods"]), tuple(rpc["classes"])) if rpc is not None else None,
             tuple(Mixin(entry["parameter"], tuple(entry["classes"])) for entry in table.get("mixin", ())),
             _registry(registry) if registry is not None else None,
-            tuple(map(_family, table.get("family", ()))),
+            _families(table.get("family", ())),
         )
     except (KeyError, TypeError) as error:
         raise DriftcheckError(f"rules/{file.parent.name}/target.toml can't be used: {error}") from error
@@ -140,6 +140,15 @@ def _read(file: Path) -> Knowledge:
 
 def _registry(table: dict[str, Any]) -> Registry:
     return Registry(table["module"], table["package"], tuple(table["tables"]), table["maker"], table["chooser"])
+
+
+def _families(tables: list[dict[str, Any]]) -> tuple[Family, ...]:
+    families = tuple(map(_family, tables))
+    names = {family.name for family in families}
+    unknown = {leads_to.removesuffix("[]") for family in families for _, leads_to in family.attributes} - names
+    if unknown:
+        raise TypeError(f"no family is named {min(unknown)!r}")
+    return families
 
 
 def _family(table: dict[str, Any]) -> Family:

@@ -55,9 +55,13 @@ class DuckTyping:
         is_all = now.share >= _NEARLY_ALL and (before is None or before.share <= _HARDLY_ANY)
         is_narrowed = self.families.is_narrowed(usage.family)
         is_error = is_narrowed or (is_all and drift is True)
+        total = now.judged
+        if usage.name and before is not None and not is_error:
+            # That some have never had it says nothing.
+            now = now.without(before.broken)
         leading = self._leading(usage.family, now)
         first = leading[0]
-        message = self._message(usage, now, leading)
+        message = self._message(usage, total, leading)
         if usage.name and self.members_before is not None:
             new = self.members.new_name(usage, now, self.members_before)
             message += f"; {new} is new" if new is not None else ""
@@ -86,13 +90,13 @@ class DuckTyping:
         }
         return sorted(outcome.breaks, key=lambda found: (-counts[found.way], found.way, order[found.class_]))
 
-    def _message(self, usage: FamilyUsage, outcome: Outcome, leading: Sequence[Break]) -> str:
+    def _message(self, usage: FamilyUsage, total: int, leading: Sequence[Break]) -> str:
         ways: dict[str, list[str]] = {}
         for found in leading:
             ways.setdefault(found.way, []).append(found.class_.name)
         count = len(leading)
-        subject = f"{'all' if count == outcome.judged else f'{count} of'} {outcome.judged} {usage.family}s"
-        if outcome.judged == 1:
+        subject = f"{'all' if count == total else f'{count} of'} {total} {usage.family}s"
+        if total == 1:
             return f"{leading[0].class_.name} {_of_one(leading[0].way)}"
         if len(ways) == 1:
             said = leading[0].way if count > 1 else _of_one(leading[0].way)

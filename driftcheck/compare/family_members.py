@@ -50,6 +50,10 @@ class Outcome:
         """The names of the classes that break."""
         return frozenset(found.class_.name for found in self.breaks)
 
+    def without(self, names: frozenset[str]) -> Outcome:
+        """The outcome where some of the classes that break are not counted."""
+        return Outcome(tuple(found for found in self.breaks if found.class_.name not in names), self.fitting)
+
 
 class FamilyMembers:
     """Asks the classes of a family in one release."""

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from driftcheck.surface.declarations import ClassDeclaration
     from driftcheck.surface.program import Program
 
-# What the target itself says of such a value where it says anything.
 # What the flow says of a member once the client has asked it for an attribute: it knows which sort it has before it.
 TOLD_APART = Unknown("member that the client tells from others")
+# What the target itself says of such a value where it says anything.
 _MODULES = ("torch.nn.Module", "torch.nn.modules.module.Module")
 
 
