@@ -332,13 +332,14 @@ def _surface(options: argparse.Namespace) -> int:
 
 def _explain(options: argparse.Namespace) -> int:
     from driftcheck.explanation import as_page, as_text, explained, overview
-    from driftcheck.output import write_stdout
+    from driftcheck.output import columns, write_stdout
     from driftcheck.report.harmless import harmless
 
+    width = columns(sys.stdout)
     if options.name is None:
-        lines = list(overview())
+        lines = list(overview(width=width))
     else:
         entry = explained(options.name)
-        lines = as_page(entry).splitlines() if options.format == "markdown" else list(as_text(entry))
+        lines = as_page(entry).splitlines() if options.format == "markdown" else list(as_text(entry, width=width))
     write_stdout("".join(f"{harmless(line)}\n" for line in lines))
     return _NOTHING

@@ -15,6 +15,7 @@ from driftcheck.rule_files import read_rules
 from driftcheck.rules import ClientCondition, Condition, Detect, Match, Rule
 
 _WIDTH = 100
+_NARROWEST = 40
 _KEYS = ("title", "severities", "why", "found", "example", "fix")
 _CLIENT_BLOCK = re.compile(r"^`(?!baseline/|target/|both/)[^`]+`:?\n```py\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ASSERTION = re.compile(r"[ \t]*# (finding|unresolved): .*$", re.MULTILINE)
@@ -65,21 +66,21 @@ def rule_explanations() -> Mapping[str, Explanation]:
     return {name: _of_rule(*found) for name, found in _rules().items()}
 
 
-def overview() -> Iterator[str]:
+def overview(*, width: int = _WIDTH) -> Iterator[str]:
     """The lines that list all kinds and all rules."""
     for heading, entries in (("Kinds of finding", kind_explanations()), ("Rules", rule_explanations())):
         yield heading
-        width = max((len(name) for name in entries), default=0) + 4
+        column = max((len(name) for name in entries), default=0) + 4
         for entry in entries.values():
-            yield from _wrapped(entry.title, f"  {entry.name}".ljust(width), " " * width)
+            yield from _wrapped(entry.title, f"  {entry.name}".ljust(column), " " * column, max(width, column + 30))
         yield ""
     yield "`driftcheck explain NAME` says more of one."
 
 
-def as_text(entry: Explanation) -> Iterator[str]:
+def as_text(entry: Explanation, *, width: int = _WIDTH) -> Iterator[str]:
     """The lines of an explanation for a terminal."""
     yield f"{entry.name} ({entry.note})"
-    yield from _wrapped(entry.title, "  ", "  ")
+    yield from _wrapped(entry.title, "  ", "  ", width)
     for section in entry.sections:
         yield ""
         yield section.heading
@@ -87,9 +88,9 @@ def as_text(entry: Explanation) -> Iterator[str]:
             if section.form == "code":
                 yield from (f"      {line}".rstrip() for line in text.splitlines())
             elif section.form == "list":
-                yield from _wrapped(text, "  - ", "    ")
+                yield from _wrapped(text, "  - ", "    ", width)
             else:
-                yield from _wrapped(text, "  ", "  ")
+                yield from _wrapped(text, "  ", "  ", width)
 
 
 def as_page(entry: Explanation) -> str:
@@ -112,9 +113,14 @@ def as_index(title: str, entries: Mapping[str, Explanation]) -> str:
     return "\n".join([f"# {title}", "", "| name | what it means |", "| --- | --- |", *rows]) + "\n"
 
 
-def _wrapped(text: str, first: str = "", others: str = "") -> list[str]:
+def _wrapped(text: str, first: str = "", others: str = "", width: int = _WIDTH) -> list[str]:
     return textwrap.wrap(
-        text, _WIDTH, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
+        text,
+        max(width, _NARROWEST),
+        initial_indent=first,
+        subsequent_indent=others,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
 
 
