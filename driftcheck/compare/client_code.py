@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Collection, Iterator, Sequence
 
 from driftcheck.rules import ClientCondition
 from driftcheck.surface.declarations import ModuleDeclaration
 from driftcheck.surface.program import Program
-from driftcheck.surface.syntax import nodes_of, stored_targets
+from driftcheck.surface.syntax import all_statements, nodes_of, stored_targets
 
+_QUOTED_PATH = re.compile(r"[\"']([A-Za-z_][\w.]*[.:]\w+)[\"']")
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -26,31 +28,52 @@ class ClientCode:
 
     @property
     def modules(self) -> tuple[ModuleDeclaration, ...]:
-        """The client's modules that use the target, and those of the things that strings in them name."""
+        """The client's modules that use the target, and those that they import or name in strings."""
         if self._modules is None:
-            strings = (
-                node.value
-                for module in self._using
-                for node in (nodes_of(module.tree) if module.tree is not None else ())
-                if isinstance(node, ast.Constant) and isinstance(node.value, str)
-            )
-            named = {module.path: module for text in strings if (module := self._home(text)) is not None}
-            self._modules = tuple({**{module.path: module for module in self._using}, **named}.values())
+            found = {module.path: module for module in self._using}
+            for module in self._using:
+                found |= {each.path: each for each in (*self._imported_by(module), *self._named_in(module))}
+            self._modules = tuple(found.values())
         return self._modules
+
+    def _imported_by(self, module: ModuleDeclaration) -> Iterator[ModuleDeclaration]:
+        """The client's own modules that a module imports, or imports something from."""
+        for node in all_statements(module.tree.body) if module.tree is not None else ():
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                base = self.program.import_base(module, node)
+                names = [base, *(f"{base}.{alias.name}" for alias in node.names)]
+            for name in names:
+                found = self._module(name)
+                if found is not None:
+                    yield found
+
+    def _named_in(self, module: ModuleDeclaration) -> Iterator[ModuleDeclaration]:
+        """The client's own modules of the things that strings in a module name."""
+        for path in dict.fromkeys(_QUOTED_PATH.findall(module.text)):
+            found = self._home(path)
+            if found is not None:
+                yield found
 
     def _home(self, path: str) -> ModuleDeclaration | None:
         """The client's module of the thing that a dotted path names."""
-        home = path.replace(":", ".").rpartition(".")[0]
-        is_path = home.replace(".", "").isidentifier() and self.program.is_client(home)
-        return self.program.module(home) if is_path and self.program.has_module(home) else None
+        return self._module(path.replace(":", ".").rpartition(".")[0])
+
+    def _module(self, name: str) -> ModuleDeclaration | None:
+        """The client's module of that name."""
+        is_client = self.program.is_client(name) and not self.program.is_target(name)
+        return self.program.module(name) if is_client and self.program.has_module(name) else None
 
     def holds(self, condition: ClientCondition) -> bool:
         """True where the client's code is as a condition asks; of `calls` only the names are told apart."""
         parameter = condition.in_class_of
         modules = self.modules if parameter is None else self.modules_of_class(parameter)
-        trees = [module.tree for module in modules if module.tree is not None]
         says = any(
-            self._says(question, names, condition, tree) for tree in trees for question, names in condition.questions
+            self._says(question, {path.rpartition(".")[2] for path in paths}, condition, module)
+            for module in modules
+            for question, paths in condition.questions
         )
         return says is not condition.is_never
 
@@ -58,31 +81,43 @@ class ClientCode:
         """The client's modules of the classes that strings given for a parameter name."""
         found: dict[str, ModuleDeclaration] = {}
         for module in self._using:
-            for name, value in self._gives(module.tree) if module.tree is not None else ():
+            if module.tree is None or parameter not in module.text:
+                continue
+            for name, value in self._gives(module.tree):
                 if name == parameter and isinstance(value, ast.Constant) and isinstance(value.value, str):
                     home = self._home(value.value)
                     if home is not None:
                         found[home.path] = home
         return tuple(found.values())
 
-    def mentions(self, names: Iterable[str], module: ModuleDeclaration, line: int, within: str) -> bool:
-        """True where one of these names stands in the function, class or module of a line, or anywhere ("client")."""
-        if within == "client":
-            roots: list[ast.AST] = [each.tree for each in self.modules if each.tree is not None]
-        else:
-            roots = [_around(module.tree, line, within)] if module.tree is not None else []
-        return any(not self._names(root).isdisjoint(names) for root in roots)
+    def mentions(self, names: Collection[str], module: ModuleDeclaration, line: int, within: str) -> bool:
+        """True where one of these names stands in the function or class of a line, in its module, or anywhere.
 
-    def _says(self, question: str, paths: Iterable[str], condition: ClientCondition, tree: ast.Module) -> bool:
-        names = {path.rpartition(".")[2] for path in paths}
+        What a module imports of the client's own belongs to it, since a base or a helper there may do the rest.
+        """
+        assert module.tree is not None
+        if not self._names(_around(module.tree, line, within)).isdisjoint(names):
+            return True
+        if within not in ("module", "client"):
+            return False
+        others = self.modules if within == "client" else self._imported_by(module)
+        return any(self._mentions(each, names) for each in others)
+
+    def _mentions(self, module: ModuleDeclaration, names: Collection[str]) -> bool:
+        tree = _tree_with(names, module)
+        return tree is not None and not self._names(tree).isdisjoint(names)
+
+    def _says(self, question: str, names: set[str], condition: ClientCondition, module: ModuleDeclaration) -> bool:
+        tree = _tree_with(names, module)
+        if tree is None:
+            return False
         if question == "gives":
             return any(name in names and _is_one_of(value, condition) for name, value in self._gives(tree))
         if question == "stores":
             targets = (target for statement in tree.body for target in stored_targets(statement))
             return any(isinstance(target, ast.Attribute) and target.attr in names for target in targets)
         if question == "calls":
-            calls = (node.func for node in nodes_of(tree) if isinstance(node, ast.Call))
-            return any(_last_name(callee) in names for callee in calls)
+            return any(isinstance(node, ast.Call) and _last_name(node.func) in names for node in nodes_of(tree))
         return not self._names(tree).isdisjoint(names)
 
     def _names(self, root: ast.AST) -> frozenset[str]:
@@ -110,15 +145,19 @@ def enclosing_class(tree: ast.Module, line: int) -> ast.AST:
     return _around(tree, line, "class")
 
 
+def _tree_with(names: Collection[str], module: ModuleDeclaration) -> ast.Module | None:
+    """The syntax tree of a module whose text has one of the names: few have, and to walk through all takes seconds."""
+    return module.tree if any(name in module.text for name in names) else None
+
+
 def scope_name(tree: ast.Module, line: int) -> str:
     """The names of the classes and functions around a line, dotted as a usage's scope is."""
     return ".".join(node.name for node in _chain(tree, line))
 
 
-def _around(tree: ast.Module | None, line: int, within: str) -> ast.AST:
-    assert tree is not None
+def _around(tree: ast.Module, line: int, within: str) -> ast.AST:
     chain = _chain(tree, line)
-    if within == "module" or not chain:
+    if within not in ("function", "class") or not chain:
         return tree
     if within == "class":
         return next((node for node in chain if isinstance(node, ast.ClassDef)), chain[0])
