@@ -34,7 +34,6 @@ from driftcheck.usage.usages import (
     Usage,
 )
 
-_TYPE_ERRORS = frozenset(("TypeError", "Exception", "BaseException"))
 _BROAD = frozenset(("Exception", "BaseException"))
 _PUT_THERE = " until the client has put its own there"
 
@@ -342,7 +341,7 @@ class Findings:
         earlier = self.earlier(usage)
         before = earlier.signature if earlier is not None else None
         drift = self._drift(usage)
-        guard = guard_against(usage.guards, _TYPE_ERRORS)
+        guard = guard_against(usage.guards, _raised_by(callee))
         if verdict.is_partial and not drift:
             return []
         if usage.is_typing_only or (guard is not None and (guard.falls_back or not guard.caught & _BROAD)):
@@ -683,6 +682,13 @@ def guard_against(guards: tuple[Guard, ...], errors: frozenset[str]) -> Guard | 
         if guard.caught & errors:
             return guard
     return None
+
+
+def _raised_by(callee: Callee) -> frozenset[str]:
+    """What catches a call that does not bind."""
+    # pydantic's own exception is a ValueError.
+    names = ("ValidationError", "ValueError") if callee.raises == "ValidationError" else ("TypeError",)
+    return _BROAD.union(names)
 
 
 def _attribute_error(receiver: object, name: str) -> tuple[str, str]:
