@@ -3,8 +3,8 @@
     python -m benchmarks.next_release vllm==0.17.0 vllm==0.16.0 FOLDER/0.16.0 FOLDER/0.17.0
 
 The folders are the unpacked source distributions of the two releases, whose `tests/` are what is audited: those of the
-older one against the newer. A finding is confirmed where the newer release has changed or dropped the very statement that
-it is about. What still stands there word for word is listed, and has to be read.
+older one against the newer. A finding is confirmed where the newer release has changed or dropped the very statement
+that it is about. What still stands there word for word is listed, and has to be read.
 """
 
 from __future__ import annotations
