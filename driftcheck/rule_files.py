@@ -197,6 +197,8 @@ def _detect(table: _Table, severity: Severity) -> Detect:
         tuple(_client_condition(each) for each in table.tables("client")),
     )
     table.close()
+    if detect.attribute is not None and not detect.when:
+        raise table.error("when", "is missing: without a symbol nothing else is there to show as evidence")
     if detect.certainty is Certainty.POSSIBLE and detect.severity.rank > Severity.WARNING.rank:
         raise table.error("severity", "is a warning at most where the certainty is possible")
     return detect

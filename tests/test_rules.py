@@ -58,6 +58,7 @@ def test_a_rule_is_read(tmp_path: Path) -> None:
             HEAD + DETECT.replace("called", "replaces") + 'attribute = "x"\n',
             "or attribute has to be there, and not both",
         ),
+        (HEAD + '[[detect]]\npattern = "replaces"\nattribute = "x"\nmessage = "m"\n', "when in [[detect]] is missing"),
         (HEAD + DETECT + 'certainty = "possible"\n', "severity in [[detect]] is a warning at most"),
         (HEAD + DETECT + "drift-only = 1\n", "drift-only in [[detect]] must be true or false"),
         (HEAD + DETECT + "[[detect.when]]\nabsent = true\n", "of in [[detect.when]] is missing"),

@@ -85,7 +85,8 @@ class Conditions:
         type_ = self.resolved(path)
         definition = self.definition(path)
         if condition.question == "exists":
-            return Answer(None if isinstance(type_, Unknown) and definition is None else True, *_place(definition))
+            is_known = definition is not None or not isinstance(type_, Unknown)
+            return Answer(True if is_known else None, *(_place(definition) if definition else self._nearest(path)))
         if condition.question in ("body-mentions", "body-lacks"):
             return self._body(condition, definition)
         if condition.question in ("derives-from", "not-derives-from"):
@@ -96,15 +97,14 @@ class Conditions:
 
     def _nearest(self, path: str) -> tuple[str | None, int | None]:
         """The place of the nearest thing around a path that is there."""
-        owner = path.rpartition(".")[0]
-        while owner:
-            definition = self.definition(owner)
+        while path:
+            definition = self.definition(path)
             if definition is not None:
                 return _place(definition)
-            module = self.program.module(owner)
+            module = self.program.module(path)
             if module is not None:
                 return module.path, 1
-            owner = owner.rpartition(".")[0]
+            path = path.rpartition(".")[0]
         return None, None
 
     def _body(self, condition: Condition, definition: Definition | None) -> Answer:

@@ -178,7 +178,7 @@ PATTERNS = {
         [3],
     ),
     "replaces by the attribute's name": (
-        'pattern = "replaces"\nattribute = "forward"\nlacks-parameter = "**"',
+        'pattern = "replaces"\nattribute = "forward"\nlacks-parameter = "**"\n[[detect.when]]\nof = "library.a"',
         (
             "import types\nfrom library.a import start\ndef one(self): ...\ndef two(self, **kwargs): ...\n"
             "def put(model):\n    start(model)\n    model.forward = types.MethodType(one, model)\n"
@@ -301,9 +301,16 @@ def test_a_store_has_its_scope(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "from library.a import start\nclass Mine:\n    def put(self, model):\n        model.forward = start\n"
         "Mine().put(start(1))\n"
     )
-    rule = 'pattern = "replaces"\nattribute = "forward"\n'
+    rule = 'pattern = "replaces"\nattribute = "forward"\n[[detect.when]]\nof = "library.a.start"\n'
     (finding,) = findings(tmp_path, monkeypatch, rule, app=client)
     assert (finding.scope, finding.location.line, finding.symbol) == ("Mine.put", 4, "forward")
+    assert (finding.evidence.path, finding.evidence.line) == ("library/a.py", 20)
+
+
+def test_a_module_and_what_is_not_there_have_a_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for condition in ('of = "library.a"', 'of = "library.a.Gone"\nabsent = true'):
+        (finding,) = findings(tmp_path, monkeypatch, f"{CALLED}[[detect.when]]\n{condition}\n", app=CLIENT)
+        assert (finding.evidence.path, finding.evidence.line) == ("library/a.py", 1)
 
 
 def test_a_demand_that_fails_otherwise_is_no_drift(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
