@@ -30,12 +30,12 @@ class FamilyPatches:
         own = self.target.signatures.signature(declaration, skips_first=True)
         if own is None:
             return None
-        refused = self._refused(self.target, usage.family, own)
+        refused = self._refused(self.target, usage.family, own, declaration.name)
         if not refused:
             return None
         drift: bool | None = False if self.is_own else None
         if self.baseline is not None:
-            before = {owner for _, _, owner in self._refused(self.baseline, usage.family, own)}
+            before = {owner for _, _, owner in self._refused(self.baseline, usage.family, own, declaration.name)}
             drift = any(owner not in before for _, _, owner in refused)
         is_narrowed = self.target.program.families.is_narrowed(usage.family)
         site, problem, _ = refused[0]
@@ -56,15 +56,17 @@ class FamilyPatches:
             problem.parameter,
             problem.raises,
             drift,
-            Evidence(site.path, site.line, f"{declaration.name}{own}"),
+            Evidence(site.path, site.line),
             scope=declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0],
         )
 
-    def _refused(self, release: Release, family: str, own: Signature) -> list[tuple[CallSite, BindingProblem, str]]:
+    def _refused(
+        self, release: Release, family: str, own: Signature, name: str
+    ) -> list[tuple[CallSite, BindingProblem, str]]:
         """The calls of a member that the replacement does not take, with what is wrong and the class that calls."""
         found = []
         for site, owner in self._sites(release, family):
-            problems = bind(own, site.arguments)
+            problems = bind(own, site.arguments, callee=name, has_receiver=True)
             if problems:
                 found.append((site, problems[0], owner))
         return sorted(found, key=lambda entry: (entry[2], entry[0].path, entry[0].line))
