@@ -34,7 +34,7 @@ from tests.real.environments import interpreter_of
 
 CLIENT, TARGET, BASELINE = "speculators==0.3.0", "vllm==0.16.0", "vllm==0.11.0"
 DRIFTCHECK = (sys.executable, "-m", "driftcheck")
-AUDIT = (*DRIFTCHECK, "audit", CLIENT, "--against", TARGET)
+AUDIT = (*DRIFTCHECK, "audit", CLIENT, "--against", TARGET, "--no-cache")
 _IMPORT_RUNS = 5
 _SLOW_IMPORT = 1_000
 """Microseconds from which an import is listed."""

@@ -53,12 +53,14 @@ def audit(
     offline: bool = False,
     timeout: float | None = None,
     model: str | None = None,
+    remember: bool = True,
     progress: Progress | None = None,
 ) -> Report:
     """Audits a client against a target, both named as on the command line.
 
     Raises DriftcheckError where one of them can't be had. `timeout` bounds the target's interpreter, in seconds;
-    `model` is the architecture that will be run, where only its classes count.
+    `model` is the architecture that will be run, where only its classes count. `remember` takes the report of an earlier
+    audit where nothing that went into it has changed.
     """
     from driftcheck.origins.baseline import baseline_specification
     from driftcheck.origins.select import client_tree, target_tree
@@ -95,7 +97,7 @@ def audit(
     executable = getattr(target, "executable", None)
     if executable is not None and not static:
         runtime = _Runtime(str(executable), timeout, settings.cache, getattr(target, "record_digest", None))
-    if runtime is not None:
+    if runtime is not None or not remember:
         # What an interpreter imports depends on more than on the sources at hand.
         return audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), runtime=runtime, model=model)
     remembered = Remembered(settings.cache, (tree, target, earlier), (chosen, model, *notices))

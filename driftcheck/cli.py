@@ -126,6 +126,9 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
     releases.add_argument(
         "--static", action="store_true", help="read sources only, ask no interpreter for confirmation"
     )
+    releases.add_argument(
+        "--no-cache", action="store_true", help="look at everything again, even where nothing has changed"
+    )
 
     report = audit.add_argument_group("the report")
     report.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
@@ -261,6 +264,7 @@ def _audited(client: str, settings: Configuration, options: argparse.Namespace, 
         offline=options.offline,
         timeout=options.timeout,
         model=settings.model,
+        remember=not options.no_cache,
         progress=progress,
     )
     return select_findings(report, settings)
