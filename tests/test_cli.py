@@ -117,7 +117,7 @@ def test_what_cannot_be_done_is_one_line_and_2(
 
 def test_every_option_reaches_the_audit(audits: Audits) -> None:
     options = ["--against", "vllm==0.16.0", "--baseline", "vllm==0.11.0", "--python", "p", "--static", "--offline"]
-    main(["audit", "client", *options, "--timeout", "7.5", "--model", "LlamaForCausalLM"])
+    main(["audit", "client", *options, "--timeout", "7.5", "--model", "LlamaForCausalLM", "--no-cache"])
     [(client, settings)] = audits.asked
     assert client == "client"
     assert settings.pop("progress") is not None
@@ -129,6 +129,7 @@ def test_every_option_reaches_the_audit(audits: Audits) -> None:
         "offline": True,
         "timeout": 7.5,
         "model": "LlamaForCausalLM",
+        "remember": False,
     }
 
 
