@@ -110,10 +110,22 @@ def single_reply_as_list(seen: Any, release: str) -> None:
     assert seen == {"parameters": ["unique_reply_rank"], "reply": ["c"], "broken": "c", "kept": ["c"]}
 
 
+def encode_without_pooling_task(seen: Any, release: str) -> None:
+    assert seen["broken"].startswith("ValueError: pooling_task required for `LLM.encode`")
+    assert seen["kept"] == 2
+
+
+def function_for_workers(seen: Any, release: str) -> None:
+    assert seen["kept"] == [True]
+    assert seen["broken"].startswith("TypeError: Object of type <class 'function'> is not serializable")
+
+
 PROOFS: dict[str, tuple[tuple[str, Proof], ...]] = {
     "chunked-capture": (("scheduling", chunked_prefill), ("executing", rows_of_a_batch)),
+    "encode-without-pooling-task": (("offline", encode_without_pooling_task),),
     "execute-without-sample": (("executing", execute_without_sample),),
     "forward-without-keywords": (("scheduling", forward_without_keywords),),
+    "function-for-workers": (("offline", function_for_workers),),
     "models-without-eagle3": (("scheduling", models_without_eagle3),),
     "prefix-cached-capture": (("scheduling", prefix_cached_capture),),
     "request-without-block-hasher": (("scheduling", request_without_block_hasher),),
@@ -135,9 +147,10 @@ def answers(file: str, release: str) -> dict[str, Any]:
         "VLLM_LOGGING_LEVEL": "CRITICAL",
     }
     command = [str(interpreter_of(f"vllm-{release}")), str(EXPERIMENTS / f"{file}.py")]
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1200)
     assert finished.returncode == 0, finished.stderr[-3000:]
-    found = json.loads(finished.stdout.strip().splitlines()[-1])
+    # An engine may have its say as it ends, after the answers.
+    found = json.loads(next(line for line in reversed(finished.stdout.splitlines()) if line.startswith("{")))
     assert isinstance(found, dict)
     return found
 

@@ -36,17 +36,23 @@ _MODEL = {
 }
 
 
+def folder() -> str:
+    """A folder with the config of a tiny Llama, without weights or tokenizer."""
+    made = tempfile.mkdtemp()
+    (Path(made) / "config.json").write_text(json.dumps(_MODEL))
+    return made
+
+
 def configuration(
     *, prefix_caching: bool | None = None, chunked_prefill: bool = True, batch: int = 256, extension: str = ""
 ) -> VllmConfig:
-    """A tiny Llama without weights or tokenizer; with `prefix_caching` None the release's own default stands."""
-    folder = tempfile.mkdtemp()
-    (Path(folder) / "config.json").write_text(json.dumps(_MODEL))
+    """That model with a few settings; with `prefix_caching` None the release's own default stands."""
+    model = folder()
     caching = {} if prefix_caching is None else {"enable_prefix_caching": prefix_caching}
     return VllmConfig(
         model_config=ModelConfig(
-            model=folder,
-            tokenizer=folder,
+            model=model,
+            tokenizer=model,
             skip_tokenizer_init=True,
             dtype="float32",
             max_model_len=256,
@@ -110,6 +116,11 @@ def block_hasher(config: VllmConfig, *, initialize: bool = True) -> Callable[...
 def finish(which: Scheduler, *names: str) -> None:
     """Ends requests whose tokens nobody samples."""
     which.finish_requests(list(names), RequestStatus.FINISHED_ABORTED)
+
+
+def has_parameters(model: Any) -> bool:
+    """What is asked of a model within its worker, from a module that the worker can import."""
+    return any(True for _ in model.parameters())
 
 
 def outcome(action: Callable[[], Any]) -> Any:
