@@ -6,7 +6,6 @@ from driftcheck.compare.bind import bind
 from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.model import ParameterKind, Signature
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
-from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.signatures import Callee
 from driftcheck.surface.types import Class, Function, Instance, Type, members_of
 from driftcheck.usage.usages import CallUsage
@@ -18,7 +17,7 @@ class Descendants:
     def __init__(self, judge: Judge) -> None:
         self.judge = judge
         self.program = judge.program
-        self.heirs = Heirs(judge.program, with_client=True)
+        self.heirs = judge.heirs
 
     # Calls
 

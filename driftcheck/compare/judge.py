@@ -18,6 +18,7 @@ from driftcheck.knowledge import attributes_of_libraries, knowledge_of
 from driftcheck.model import Argument, Arguments, ParameterKind
 from driftcheck.surface.classes import ADDS_MEMBERS, STORES_BY_NAME
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.libraries import OUTSIDE
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
@@ -96,6 +97,7 @@ class Judge:
     def __init__(self, program: Program) -> None:
         self.program = program
         self.signatures = Signatures(program)
+        self.heirs = Heirs(program, with_client=True)
         self.forwarding = Forwarding(program, self.signatures)
         self.returns = Returns(program)
         knowledge = knowledge_of(program.target_index.top_level)

@@ -11,7 +11,6 @@ from collections.abc import Iterable
 
 from driftcheck.compare.release import Release
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
-from driftcheck.surface.heirs import Heirs
 from driftcheck.surface.syntax import own_nodes
 from driftcheck.surface.types import Class, External, Function, Instance, Type, members_of
 
@@ -25,7 +24,7 @@ class Makers:
     def __init__(self, release: Release) -> None:
         self.release = release
         self.program = release.program
-        self.heirs = Heirs(release.program, with_client=True)
+        self.heirs = release.judge.heirs
         self._memo: dict[int, Made | None] = {}
 
     def classes(self, node: ast.expr, function: FunctionDeclaration) -> Made | None:
