@@ -175,7 +175,8 @@ def _of_rule(target: str, rule: Rule) -> Explanation:
 def _match(match: Match) -> str:
     kinds = " or ".join(kind.value for kind in match.kinds)
     parameters = f", parameter {_either(match.parameters)}" if match.parameters else ""
-    return f"{kinds} of {_either(match.symbols)}{parameters}"
+    successors = f", where {_either(match.successors)} is there" if match.successors else ""
+    return f"{kinds} of {_either(match.symbols)}{parameters}{successors}"
 
 
 def _detect(detect: Detect) -> str:

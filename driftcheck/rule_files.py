@@ -162,7 +162,7 @@ def _match(table: _Table) -> Match:
     symbols = table.texts("symbol")
     if not kinds or not symbols:
         raise table.error("symbol" if kinds else "kind", "is missing")
-    match = Match(tuple(known[kind] for kind in kinds), symbols, table.texts("parameter"))
+    match = Match(tuple(known[kind] for kind in kinds), symbols, table.texts("parameter"), table.paths("successor"))
     table.close()
     return match
 

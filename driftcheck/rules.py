@@ -15,11 +15,16 @@ from driftcheck.model import Certainty, Finding, Fix, Kind, Severity
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """Which findings a rule explains: their kind, their symbol (`*` stands for anything) and their parameter."""
+    """Which findings a rule explains: their kind, their symbol (`*` stands for anything) and their parameter.
+
+    `successors` are dotted paths of what took the symbol's place; where a release has none of them, it is gone, or not
+    there yet, for another reason.
+    """
 
     kinds: tuple[Kind, ...]
     symbols: tuple[str, ...]
     parameters: tuple[str, ...] = ()
+    successors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,3 +97,10 @@ def test_arguments_are_given_to_parameters(rule: str) -> None:
             assert takes(given["symbol"], given["to"]) is True
         if recipe.name == "add-argument":
             assert takes(given["symbol"], given["argument"]) is True
+
+
+@pytest.mark.index
+@pytest.mark.parametrize("rule", [name for name, rule in RULES.items() if any(m.successors for m in rule.matches)])
+def test_what_took_a_place_is_there(rule: str) -> None:
+    for match in RULES[rule].matches:
+        assert not match.successors or any(is_there(path, RECENT) for path in match.successors)

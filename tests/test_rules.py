@@ -47,6 +47,7 @@ def test_a_rule_is_read(tmp_path: Path) -> None:
         (HEAD.replace('["vllm a.py in 1"]', "[]") + MATCH, "evidence must be"),
         (HEAD + "color = 1\n" + MATCH, "color is no key"),
         (HEAD + MATCH.replace("unknown-argument", "oops"), "kind in [[match]] can't be 'oops'"),
+        (HEAD + MATCH + 'successor = "a-b"\n', "successor in [[match]] holds 'a-b', which is no dotted path"),
         (HEAD + MATCH + 'colour = "red"\n', "colour in [[match]] is no key"),
         (HEAD + '[[match]]\nkind = "unknown-argument"\n', "symbol in [[match]] is missing"),
         (HEAD + "match = 1\n", "match must be written [[match]]"),

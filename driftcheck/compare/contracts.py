@@ -50,7 +50,8 @@ def broken_contracts(
 def explained(findings: Sequence[Finding], judge: Judge) -> list[Finding]:
     """The findings, with the rule and the fix where one of the target's rules knows them."""
     rules = rules_of(judge.program.target_index.top_level)
-    return [_explained(finding, rules) for finding in findings]
+    target = Conditions(judge)
+    return [_explained(finding, rules, target) for finding in findings]
 
 
 def reasons_of(findings: Sequence[Finding], judge: Judge) -> tuple[tuple[str, str], ...]:
@@ -208,16 +209,16 @@ def _subject(detect: Detect) -> tuple[object, ...]:
     return detect.pattern, detect.symbols, detect.argument, detect.values, detect.others, detect.attribute
 
 
-def _explained(finding: Finding, rules: Sequence[Rule]) -> Finding:
+def _explained(finding: Finding, rules: Sequence[Rule], target: Conditions) -> Finding:
     """The finding with the rule that knows it best: one that names its parameter, or its symbol in full, goes first."""
-    known = [(match, rule) for rule in rules for match in rule.matches if _matches(match, finding)]
+    known = [(match, rule) for rule in rules for match in rule.matches if _matches(match, finding, target)]
     if finding.rule is not None or not known:
         return finding
     _, rule = min(known, key=lambda each: (not each[0].parameters, "*" in "".join(each[0].symbols), each[1].id))
     return replace(finding, rule=rule.id, fix=rule.fix_of(finding))
 
 
-def _matches(match: Match, finding: Finding) -> bool:
+def _matches(match: Match, finding: Finding, target: Conditions) -> bool:
     return (
         finding.kind in match.kinds
         and (not match.parameters or finding.parameter in match.parameters)
@@ -225,4 +226,5 @@ def _matches(match: Match, finding: Finding) -> bool:
             symbol == finding.symbol or ("*" in symbol and fnmatchcase(finding.symbol, symbol))
             for symbol in match.symbols
         )
+        and (not match.successors or any(target.resolved(path) is not None for path in match.successors))
     )
