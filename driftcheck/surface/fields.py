@@ -182,10 +182,10 @@ class Fields:
                 continue
             scope = self.program.class_scope(base.declaration)
             transformation = self.decorators.dataclass_transformation(base.declaration)
-            if transformation is not None and any(
-                binding.annotation is not None for binding in base.declaration.members.get(name, ())
-            ):
-                if transformation.flag("slots", default=False):
+            annotated = [b for b in base.declaration.members.get(name, ()) if b.annotation is not None]
+            if transformation is not None and annotated:
+                head = self.head(annotated[-1].annotation, base.declaration.module)
+                if transformation.flag("slots", default=False) and head not in ("InitVar", "ClassVar"):
                     # A member descriptor stands where the default was.
                     return None
                 field = self.of_dataclass(base.declaration, transformation).get(name)
