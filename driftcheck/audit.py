@@ -13,7 +13,7 @@ from driftcheck.assembly import completed, fingerprinted, quoted, without_conseq
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.contracts import broken_contracts, explained, reasons_of
 from driftcheck.compare.duck_typing import duck_typing
-from driftcheck.compare.earlier import Before, key_of
+from driftcheck.compare.earlier import Before
 from driftcheck.compare.findings import Findings
 from driftcheck.compare.hidden import hidden_drift, mocked
 from driftcheck.compare.reading import Client, Reading
@@ -26,7 +26,6 @@ from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
 from driftcheck.tree import SourceTree
 from driftcheck.usage.files import ClientFiles
-from driftcheck.usage.usages import PatchUsage
 
 DEFAULT_TARGET = "vllm"
 # A client of so many modules that use the target is worth a second process.
@@ -59,8 +58,8 @@ def audit(
     """Audits a client against a target, both named as on the command line.
 
     Raises DriftcheckError where one of them can't be had. `timeout` bounds the target's interpreter, in seconds;
-    `model` is the architecture that will be run, where only its classes count. `remember` takes the report of an earlier
-    audit where nothing that went into it has changed.
+    `model` is the architecture that will be run, where only its classes count. `remember` takes the report of an
+    earlier audit where nothing that went into it has changed.
     """
     from driftcheck.origins.baseline import baseline_specification
     from driftcheck.origins.select import client_tree, target_tree
@@ -148,6 +147,7 @@ def audit_trees(
     try:
         return _Audit(client, target, baseline, model, processes).report(chosen, list(notices), runtime)
     finally:
+        gc.unfreeze()
         if was_enabled:
             gc.enable()
 
@@ -269,12 +269,9 @@ class _Audit:
         earlier = Reading(self.baseline, client)
         if self._works_apart():
             begun = begun_apart(functools.partial(_before, earlier))
-            reading.read()
+            reading.read(releases=True, beside=earlier)
             before = begun()
-            patched = {usage.location.path for usage, _ in reading.judged if isinstance(usage, PatchUsage)}
-            before.patches = {
-                key: usage for usage in earlier.patches_in(patched) if (key := key_of(usage)) in before.verdicts
-            }
+            before.patches = {key: usage for key, usage in earlier.patches.items() if key in before.verdicts}
         else:
             earlier.read()
             before = earlier.before(with_patches=True)
@@ -305,7 +302,7 @@ class _Audit:
 
 
 def _before(reading: Reading) -> Before:
-    reading.read()
+    reading.read(releases=True)
     return reading.before(with_patches=False)
 
 

@@ -38,7 +38,7 @@ class ClientCode:
 
     def _imported_by(self, module: ModuleDeclaration) -> Iterator[ModuleDeclaration]:
         """The client's own modules that a module imports, or imports something from."""
-        for node in all_statements(module.tree.body) if module.tree is not None else ():
+        for node in all_statements(module.tree.body) if module.has_tree else ():
             names: list[str] = []
             if isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
@@ -81,7 +81,7 @@ class ClientCode:
         """The client's modules of the classes that strings given for a parameter name."""
         found: dict[str, ModuleDeclaration] = {}
         for module in self._using:
-            if module.tree is None or parameter not in module.text:
+            if not module.has_tree or parameter not in module.text:
                 continue
             for name, value in self._gives(module.tree):
                 if name == parameter and isinstance(value, ast.Constant) and isinstance(value.value, str):
@@ -95,7 +95,6 @@ class ClientCode:
 
         What a module imports of the client's own belongs to it, since a base or a helper there may do the rest.
         """
-        assert module.tree is not None
         if not self._names(_around(module.tree, line, within)).isdisjoint(names):
             return True
         if within not in ("module", "client"):

@@ -45,7 +45,7 @@ class HandedOver:
         return found
 
     def _is_value_in(self, module: ModuleDeclaration, name: str) -> bool:
-        if module.tree is None or name not in module.text or not re.search(rf"\b{re.escape(name)}\b", module.text):
+        if not module.has_tree or name not in module.text or not re.search(rf"\b{re.escape(name)}\b", module.text):
             return False
         if re.search(rf"[\"'][\w.]+[.:]{re.escape(name)}[\"']", module.text):
             return True

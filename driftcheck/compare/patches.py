@@ -313,7 +313,7 @@ class Patches:
     def _where(self, usage: PatchUsage) -> tuple[Location, str]:
         """The replacement's own definition, where the client has it: that is what has to change."""
         declaration = usage.type.declaration if isinstance(usage.type, Function) else None
-        if declaration is None or declaration.module.tree is None or self.target.is_target(declaration):
+        if declaration is None or not declaration.module.has_tree or self.target.is_target(declaration):
             return usage.location, usage.scope
         return name_place(declaration), declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0]
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from driftcheck.compare.additions import Additions
 from driftcheck.compare.confirm import Judged
-from driftcheck.compare.earlier import Before, earlier_verdicts, key_of
+from driftcheck.compare.earlier import Before, Key, earlier_verdicts, key_of
 from driftcheck.compare.hidden import called_classes
 from driftcheck.compare.judge import Judge
 from driftcheck.model import Skipped
@@ -18,6 +20,8 @@ from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
 from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import AttributeUsage, CallUsage, PatchUsage, StringUsage, Usage
+
+_MODULES_BETWEEN_COLLECTIONS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +43,8 @@ class Client:
 class Reading:
     """A release of the target with the client beside it.
 
-    `judged` is filled by `read`. `skipped` are the client's files that turned out to be nested too deeply to follow.
+    `judged` is filled by `read`, `patches` by `note_patches`. `skipped` are the client's files that turned out to be
+    nested too deeply to follow.
     """
 
     def __init__(self, target: SourceTree, client: Client) -> None:
@@ -52,22 +57,36 @@ class Reading:
         self.judge.client_methods = _methods_of(client.modules)
         self.reachability = Reachability(self.program, client.modules)
         self.judged: list[Judged] = []
+        self.patches: dict[Key, PatchUsage] = {}
         self.skipped: list[Skipped] = []
         self.additions = Additions()
         self.instantiated: set[str] = set()
         self.named: set[str] = set()
         self.stores: set[tuple[str, str]] = set()
 
-    def read(self) -> None:
+    def read(self, *, releases: bool = False, beside: Reading | None = None) -> None:
         """Goes through all modules of the client.
 
-        One with expressions nested more deeply than Python can follow is skipped, as one that can't be parsed is.
+        One with expressions nested more deeply than Python can follow is skipped, as one that can't be parsed is. With
+        `releases` the syntax tree of each is let go of once it is read. What `beside` says of the patches in a module,
+        another release that is read elsewhere, is noted before that.
         """
-        for module in self.client.modules:
+        for number, module in enumerate(self.client.modules, 1):
             try:
-                self.judged += list(self.judged_in(module))
+                judged = list(self.judged_in(module))
             except RecursionError:
                 self.skipped.append(Skipped(module.path, "nested too deeply"))
+                continue
+            self.judged += judged
+            if beside is not None and any(isinstance(usage, PatchUsage) for usage, _ in judged):
+                beside.note_patches(module)
+            for reading in (self, beside) if releases else ():
+                if reading is not None:
+                    reading.program.release(module)
+            if releases and number % _MODULES_BETWEEN_COLLECTIONS == 0:
+                # What is left is there to stay: the next collection need not look at it again.
+                gc.collect()
+                gc.freeze()
 
     def judged_in(self, module: ModuleDeclaration) -> Iterator[Judged]:
         """Every usage of a module that concerns the target, with what the release says of it."""
@@ -105,13 +124,12 @@ class Reading:
             patches if with_patches else None,
         )
 
-    def patches_in(self, paths: Collection[str]) -> Iterator[PatchUsage]:
-        """The patches in some files of the client, read for their sake."""
-        for module in self.client.modules:
-            if module.path in paths:
-                for usage, _ in self.judged_in(module):
-                    if isinstance(usage, PatchUsage):
-                        yield usage
+    def note_patches(self, module: ModuleDeclaration) -> None:
+        """Reads a module for the sake of its patches, as this release sees them."""
+        with suppress(RecursionError):
+            for usage, _ in self.judged_in(module):
+                if isinstance(usage, PatchUsage):
+                    self.patches[key_of(usage)] = usage
 
     def _note(self, usage: Usage) -> None:
         """Remembers what a usage tells of the client as a whole."""

@@ -54,12 +54,12 @@ def replaced_by_name(detect: Detect, client: ClientCode) -> Iterator[Spot]:
     """The functions of a client's that it puts on some object under the name that a rule gives."""
     modules = client.modules_of_class(detect.in_class_of) if detect.in_class_of is not None else client.modules
     for module in modules:
-        for statement in nodes_of(module.tree) if module.tree is not None else ():
+        for statement in nodes_of(module.tree) if module.has_tree else ():
             if not isinstance(statement, ast.Assign) or not _stores(statement, detect.attribute):
                 continue
             function = _function(module, statement.value)
             if detect.lacks_parameter is None:
-                scope = scope_name(module.tree, statement.lineno) if module.tree is not None else ""
+                scope = scope_name(module.tree, statement.lineno) if module.has_tree else ""
                 yield Spot(location_of(module, statement.targets[0]), scope, detect.attribute or "")
             elif function is not None and not _takes(function, detect.lacks_parameter):
                 yield Spot(name_place(function), function.qualified_name, detect.attribute or "")

@@ -18,7 +18,6 @@ _TAKING_ITERABLES = frozenset(
 
 def taken_apart(program: Program, module: ModuleDeclaration, call: ast.Call) -> ast.AST | None:
     """The first place where the result of a call is taken apart, None where nothing that can run shows it."""
-    assert module.tree is not None
     around = enclosing_class(module.tree, call.lineno)
     parents = {id(child): node for node in nodes_of(around) for child in children(node)}
     function = enclosing_function(module.tree, call.lineno)

@@ -51,7 +51,6 @@ class GivenArguments:
     def _calls(self, name: str) -> Iterator[tuple[ModuleDeclaration, ast.Call | None]]:
         """The calls of anything of that name, None for a mention that is no call."""
         for module in self.program.client_modules_holding(name):
-            assert module.tree is not None
             called: set[int] = set()
             for node in nodes_around(module.tree, module.text, name):
                 if isinstance(node, ast.Call) and _name_of(node.func) == name:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # What makes a method of a function where it is put on a class, or on an object.
 _MAKERS = frozenset(("builtins.classmethod", "builtins.property"))
+_FUNCTION = re.compile(r"\bdef[ \t]+(\w+)")
 _PUTTING = re.compile(r"\bsetattr\(|^\s*\w+\.\w+\s*=\s*\w+\s*$")
 # Of more statements that may put a function somewhere only so many are looked at.
 _MOST_PLACES = 40
@@ -119,12 +120,12 @@ class Installations:
         """The client's statements that may put something somewhere, by the names of what they put there."""
         if self._statements is None:
             self._statements = {}
-            for module_name in sorted(self.program.loaded_modules()):
-                module = self.program.module(module_name)
-                if module is None or module.tree is None or not self.program.is_client(module_name):
-                    continue
+            loaded = map(self.program.module, sorted(self.program.loaded_modules()))
+            modules = [m for m in loaded if m is not None and m.has_tree and self.program.is_client(m.name)]
+            functions = {name for module in modules for name in _FUNCTION.findall(module.text)}
+            for module in modules:
                 for statement in all_statements(module.tree.body):
-                    for name in _put_by(statement):
+                    for name in functions.intersection(_put_by(statement)):
                         self._statements.setdefault(name, []).append((module, statement))
         return self._statements
 

@@ -22,6 +22,7 @@ from driftcheck.surface.declarations import (
     UnreadableSource,
     declare_locals,
     declare_module,
+    release,
 )
 from driftcheck.surface.exports import ModuleGetattr
 from driftcheck.surface.facts import Facts
@@ -102,7 +103,7 @@ class Program:
         self._resolving: set[tuple[str, str, bool]] = set()
         self._attempts: dict[int, bool | None] = {}
         self._attempting: set[int] = set()
-        self._function_scopes: dict[FunctionDeclaration, FunctionScope] = {}
+        self._function_scopes: dict[ModuleDeclaration, dict[FunctionDeclaration, FunctionScope]] = {}
         self._getattrs: dict[str, ModuleGetattr | None] = {}
         self.facts = Facts(self)
         self.conditional = ConditionalDefinitions(self)
@@ -556,11 +557,16 @@ class Program:
 
     def function_scope(self, function: FunctionDeclaration) -> FunctionScope:
         """The scope of a function's body, whose names are inferred as they are asked for."""
-        scope = self._function_scopes.get(function)
+        scopes = self._function_scopes.setdefault(function.module, {})
+        scope = scopes.get(function)
         if scope is None:
             scope = FunctionScope(self, function, self.scope_of_function(function))
-            self._function_scopes[function] = scope
+            scopes[function] = scope
         return scope
+
+    def release(self, module: ModuleDeclaration) -> None:
+        """Lets go of what only reading a module of the client takes; questions about it are still answered."""
+        release(module, self._function_scopes.pop(module, {}))
 
     # Where things are
 
@@ -586,7 +592,7 @@ class Program:
         names = sorted(name for path, _ in self.client_holding(word) if (name := index.name_of(path)) is not None)
         for name in names:
             module = self._modules.get(name)
-            if module is not None and module.tree is not None:
+            if module is not None and module.has_tree:
                 yield module
 
     def _client_sources(self) -> list[Source]:

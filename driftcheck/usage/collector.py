@@ -41,7 +41,6 @@ class Collector(Expressions):
 
     def collect(self) -> None:
         """Walks the module's own statements, then its functions."""
-        assert self.module.tree is not None
         self._block(self.module.tree.body)
         while self._pending:
             self._function_body(*self._pending.popleft())

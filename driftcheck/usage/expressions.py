@@ -425,7 +425,6 @@ class Expressions:
     def _future_imports(self) -> list[ast.ImportFrom]:
         found = getattr(self, "_futures", None)
         if found is None:
-            assert self.module.tree is not None
             found = [n for n in self.module.tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"]
             self._futures = found
         return found

@@ -188,7 +188,6 @@ class Reachability:
     def _is_mentioned_somewhere(self, declaration: Declaration) -> bool:
         """True where the text of the client mentions the name, apart from where it is defined."""
         for module in self.program.client_modules_holding(declaration.name):
-            assert module.tree is not None
             for node in nodes_around(module.tree, module.text, declaration.name):
                 name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
                 if name == declaration.name and not _contains(declaration, module, node):
