@@ -28,8 +28,8 @@ from driftcheck.tree import SourceTree
 from driftcheck.usage.files import ClientFiles
 
 DEFAULT_TARGET = "vllm"
-# A client of so many modules that use the target is worth a second process.
-_LARGE = 60
+# A client of which so many lines have to do with the target is worth a second process.
+_LARGE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +223,10 @@ class _Audit:
             notices.append(f"no file of the client uses the target ({packages})")
         result.add("overrides", classes)
         result.add("patches", patches)
-        result.add("attributes", duck_typing(judged, questions, earlier_judge, is_own=is_own))
+        result.add(
+            "attributes",
+            duck_typing(judged, questions, earlier_judge, before.pasts if before is not None else None, is_own=is_own),
+        )
         contracts = broken_contracts(judged, judge, earlier_judge, is_own=is_own, client=self.modules)
         result.add("calls", contracts)
         result.findings = explained(result.findings, judge)
@@ -265,7 +268,7 @@ class _Audit:
         if self.baseline is None or self._is_own_baseline():
             reading.read()
             self._leave_out(reading.skipped)
-            return (reading.before(with_patches=False) if self.baseline is not None else None), None
+            return (reading.before(is_apart=False) if self.baseline is not None else None), None
         earlier = Reading(self.baseline, client)
         if self._works_apart():
             begun = begun_apart(functools.partial(_before, earlier))
@@ -274,7 +277,7 @@ class _Audit:
             before.patches = {key: usage for key, usage in earlier.patches.items() if key in before.verdicts}
         else:
             earlier.read()
-            before = earlier.before(with_patches=True)
+            before = earlier.before(is_apart=False)
             reading.read()
         reading.leave_out(before.skipped)
         self._leave_out([*before.skipped, *reading.skipped])
@@ -283,7 +286,7 @@ class _Audit:
     def _works_apart(self) -> bool:
         if self.processes is not None:
             return self.processes > 1
-        return len(self.modules) >= _LARGE and may_work_apart()
+        return sum(len(module.lines) for module in self.modules) >= _LARGE and may_work_apart()
 
     def _leave_out(self, skipped: Sequence[Skipped]) -> None:
         """Counts files that turned out to be nested too deeply among those that can't be read."""
@@ -303,7 +306,7 @@ class _Audit:
 
 def _before(reading: Reading) -> Before:
     reading.read(releases=True)
-    return reading.before(with_patches=False)
+    return reading.before(is_apart=True)
 
 
 def _narrowed(program: Program, model: str) -> Iterator[str]:

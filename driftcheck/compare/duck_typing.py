@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from driftcheck.compare.confirm import Judged
-from driftcheck.compare.family_members import Break, FamilyMembers, Outcome
+from driftcheck.compare.earlier import Key, key_of
+from driftcheck.compare.family_members import Break, FamilyMembers, Outcome, Past
 from driftcheck.compare.family_patches import FamilyPatches
 from driftcheck.compare.findings import Findings, guard_against
 from driftcheck.compare.judge import Judge
@@ -21,33 +22,39 @@ _NAMES_SHOWN, _WAYS_SHOWN = 3, 3
 
 
 class DuckTyping:
-    """Judges usages of members of families against two releases."""
+    """Judges usages of members of families; `past` is what the baseline made of a usage, None where it knows none.
 
-    def __init__(self, target: Release, baseline: Release | None, *, is_own: bool) -> None:
-        self.target = target
+    `is_own` where the target is the very release that the client was written for.
+    """
+
+    def __init__(self, target: Release, past: Callable[[FamilyUsage], Past | None], *, is_own: bool) -> None:
         self.families = target.program.families
         self.members = FamilyMembers(target)
-        self.members_before = FamilyMembers(baseline) if baseline is not None else None
-        self.patches = FamilyPatches(target, baseline, is_own=is_own)
+        self.patches = FamilyPatches(target)
+        self.past = past
         self.is_own = is_own
 
-    def ask(self, usages: Iterable[tuple[FamilyUsage, bool]]) -> Answers:
-        """The answers, given each usage and whether the client at the baseline holds it too."""
+    def ask(self, usages: Iterable[FamilyUsage]) -> Answers:
+        """The answers about usages."""
         answers = Answers()
-        for usage, is_old in usages:
+        for usage in usages:
             answers.checked += 1
-            if usage.is_typing_only or guard_against(usage.guards, _ERRORS) is not None:
+            if not _is_judged(usage):
                 continue
-            found = self.patches.ask(usage) if usage.use == "patch" else self._judge(usage, is_old=is_old)
+            found = self._patched(usage) if usage.use == "patch" else self._judge(usage)
             if found is not None and found not in answers.findings:
                 answers.findings.append(found)
         return answers
 
-    def _judge(self, usage: FamilyUsage, *, is_old: bool) -> Finding | None:
+    def _patched(self, usage: FamilyUsage) -> Finding | None:
+        before = self.past(usage)
+        return self.patches.ask(usage, before.callers if before is not None else None, is_own=self.is_own)
+
+    def _judge(self, usage: FamilyUsage) -> Finding | None:
         now = self.members.outcome(usage)
         if not now.breaks:
             return None
-        before = self.members_before.outcome(usage) if self.members_before is not None and is_old else None
+        before = self.past(usage)
         drift = False if self.is_own else _is_drift(now, before) if before is not None else None
         if usage.name and not drift:
             # A client may give the objects attributes of its own, and reads those of the models that it was made for.
@@ -62,9 +69,10 @@ class DuckTyping:
         leading = self._leading(usage.family, now)
         first = leading[0]
         message = self._message(usage, total, leading)
-        if usage.name and self.members_before is not None:
-            new = self.members.new_name(usage, now, self.members_before)
+        if usage.name and before is not None:
+            new = self.members.new_name(now, before)
             message += f"; {new} is new" if new is not None else ""
+        signature = before.signatures.get(first.class_.name) if before is not None else None
         return Finding(
             first.kind,
             Severity.ERROR if is_error else Severity.WARNING,
@@ -75,7 +83,7 @@ class DuckTyping:
             first.parameter,
             first.raises,
             drift,
-            Evidence(first.class_.module.path, first.line, first.signature, self._signature_before(usage, first)),
+            Evidence(first.class_.module.path, first.line, first.signature, signature),
             scope=usage.scope,
         )
 
@@ -105,14 +113,12 @@ class DuckTyping:
         rest = sum(map(len, list(ways.values())[_WAYS_SHOWN:]))
         return f"{subject} do not take this call: {'; '.join(shown)}" + (f"; {rest} otherwise" if rest else "")
 
-    def _signature_before(self, usage: FamilyUsage, first: Break) -> str | None:
-        """What the same class took at the baseline."""
-        if self.members_before is None or usage.call is None:
-            return None
-        return self.members_before.signature(usage, first.class_.name)
+
+def _is_judged(usage: FamilyUsage) -> bool:
+    return not usage.is_typing_only and guard_against(usage.guards, _ERRORS) is None
 
 
-def _is_drift(now: Outcome, before: Outcome) -> bool:
+def _is_drift(now: Outcome, before: Past) -> bool:
     if now.share >= _NEARLY_ALL and before.share <= _HARDLY_ANY and before.judged:
         return True
     return bool(now.broken & before.fitting)
@@ -145,14 +151,48 @@ def _place_of(usage: FamilyUsage) -> Location:
     return Location(place.path, place.end_line, column, place.end_line, place.end_column)
 
 
-def duck_typing(judged: Sequence[Judged], findings: Findings, baseline: Judge | None, *, is_own: bool) -> Answers:
+class Pasts:
+    """What one release made of the client's usages of members of families, asked as the baseline."""
+
+    def __init__(self, judge: Judge) -> None:
+        release = Release(judge)
+        self.members = FamilyMembers(release)
+        self.patches = FamilyPatches(release)
+
+    def of(self, usage: FamilyUsage) -> Past:
+        """What it made of one usage."""
+        return self.members.past(usage, self.patches.callers(usage) if usage.use == "patch" else frozenset())
+
+
+def pasts_of(judged: Sequence[Judged], judge: Judge) -> dict[Key, Past]:
+    """What a release made of all usages of members of families."""
+    usages = [usage for usage, _ in judged if isinstance(usage, FamilyUsage) and _is_judged(usage)]
+    pasts = Pasts(judge)
+    return {key_of(usage): pasts.of(usage) for usage in usages}
+
+
+def duck_typing(
+    judged: Sequence[Judged],
+    findings: Findings,
+    baseline: Judge | None,
+    pasts: Mapping[Key, Past] | None,
+    *,
+    is_own: bool,
+) -> Answers:
     """What is found where the client touches members of families.
 
     `findings` holds the target and the baseline's verdicts; `baseline` is the judge that gave them, None where there is
-    none, or where the target is the very release that the client was written for (`is_own`).
+    none, or where the target is the very release that the client was written for (`is_own`). `pasts` is what that one
+    made of the usages, None where it is still to be asked.
     """
-    usages = [(usage, findings.earlier(usage) is not None) for usage, _ in judged if isinstance(usage, FamilyUsage)]
+    usages = [usage for usage, _ in judged if isinstance(usage, FamilyUsage)]
     if not usages:
         return Answers()
-    before = Release(baseline) if baseline is not None else None
-    return DuckTyping(Release(findings.judge), before, is_own=is_own).ask(usages)
+    asked = Pasts(baseline) if baseline is not None and pasts is None else None
+
+    def past(usage: FamilyUsage) -> Past | None:
+        if findings.earlier(usage) is None:
+            return None
+        return asked.of(usage) if asked is not None else (pasts or {}).get(key_of(usage))
+
+    return DuckTyping(Release(findings.judge), past, is_own=is_own).ask(usages)

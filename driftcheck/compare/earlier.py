@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from driftcheck.compare.additions import Name
 from driftcheck.compare.bind import BindingProblem
+from driftcheck.compare.family_members import Past
 from driftcheck.compare.judge import Status, Verdict
 from driftcheck.compare.kinds import is_async
 from driftcheck.model import Signature, Skipped
@@ -48,7 +49,8 @@ class Before:
     `verdicts` holds what it says of each usage, `additions` what the client put on the target, `instantiated` the
     symbols of the classes that it makes instances of, `named` what it names in strings, `stores` what it stores on
     instances, `skipped` the files that could not be followed. `patches` are the patches as the baseline sees them, None
-    where they have not been kept: they lead back into its trees.
+    where they have not been kept: they lead back into its trees. `pasts` is what families made of the client's usages
+    of their members, None where that is still to be asked.
     """
 
     verdicts: dict[Key, Earlier]
@@ -58,6 +60,7 @@ class Before:
     stores: set[tuple[str, str]] = field(default_factory=set)
     skipped: tuple[Skipped, ...] = ()
     patches: dict[Key, PatchUsage] | None = None
+    pasts: dict[Key, Past] | None = None
 
 
 def earlier_verdicts(judged: Iterable[tuple[Usage, Verdict]]) -> dict[Key, Earlier]:

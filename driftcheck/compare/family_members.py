@@ -55,6 +55,28 @@ class Outcome:
         return Outcome(tuple(found for found in self.breaks if found.class_.name not in names), self.fitting)
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a family made of a usage at the baseline, in names alone.
+
+    `broken` and `fitting` are the classes that broke and those that took it, `methods` those that any class of the
+    family had, `signatures` what each class took in such a call, `callers` the classes whose calls a replacement did
+    not take.
+    """
+
+    judged: int
+    broken: frozenset[str]
+    fitting: frozenset[str]
+    methods: frozenset[str]
+    signatures: dict[str, str]
+    callers: frozenset[str]
+
+    @property
+    def share(self) -> float:
+        """The share of the judged classes that broke."""
+        return 1 - len(self.fitting) / self.judged if self.judged else 0.0
+
+
 class FamilyMembers:
     """Asks the classes of a family in one release."""
 
@@ -62,6 +84,15 @@ class FamilyMembers:
         self.release = release
         self.program = release.program
         self._attributes: dict[tuple[ClassDeclaration, str], Type] = {}
+        self._methods: dict[str, frozenset[str]] = {}
+        self._signatures: dict[tuple[str, str], dict[str, str]] = {}
+
+    def past(self, usage: FamilyUsage, callers: frozenset[str]) -> Past:
+        """What is kept of this release where it is the baseline; `callers` do not fit what a usage puts in place."""
+        outcome = self.outcome(usage) if usage.use != "patch" else Outcome((), frozenset())
+        signatures = self._signatures_of(usage.family, usage.name or "forward") if usage.call is not None else {}
+        methods = self._methods_of(usage.family)
+        return Past(outcome.judged, outcome.broken, outcome.fitting, methods, signatures, callers)
 
     def outcome(self, usage: FamilyUsage) -> Outcome:
         """What the classes of the usage's family make of it."""
@@ -75,28 +106,36 @@ class FamilyMembers:
                 fitting.add(class_.name)
         return Outcome(tuple(breaks), frozenset(fitting))
 
-    def new_name(self, usage: FamilyUsage, outcome: Outcome, before: FamilyMembers) -> str | None:
+    def new_name(self, outcome: Outcome, before: Past) -> str | None:
         """A method that nearly all classes without the name have now, and none of them had before."""
         lost = [found.class_ for found in outcome.breaks]
-        known: set[str] = set()
-        for class_ in before.program.families.classes(usage.family):
-            known.update(class_.members)
         counts: dict[str, int] = {}
         for class_ in lost:
             for function in class_.methods():
-                if function.name not in known:
+                if function.name not in before.methods:
                     counts[function.name] = counts.get(function.name, 0) + 1
         likely = [name for name, count in sorted(counts.items()) if count * 2 > len(lost)]
         return likely[0] if len(likely) == 1 else None
 
-    def signature(self, usage: FamilyUsage, name: str) -> str | None:
-        """What the class of a name takes in such a call."""
-        for class_ in self.program.families.classes(usage.family):
-            if class_.name == name:
-                found = self._attribute(class_, usage.name or "forward")
-                callee = self.release.signatures.callee(found) if isinstance(found, Function) else None
-                return f"{callee.name}{callee.signature}" if isinstance(callee, Callee) else None
-        return None
+    def _methods_of(self, family: str) -> frozenset[str]:
+        """Whatever any class of a family has in its body."""
+        found = self._methods.get(family)
+        if found is None:
+            classes = self.program.families.classes(family)
+            found = self._methods[family] = frozenset(name for class_ in classes for name in class_.members)
+        return found
+
+    def _signatures_of(self, family: str, name: str) -> dict[str, str]:
+        """What the classes of a family take in a call of a method, by the class's name."""
+        found = self._signatures.get((family, name))
+        if found is None:
+            found = self._signatures[family, name] = {}
+            for class_ in self.program.families.classes(family):
+                type_ = self._attribute(class_, name)
+                callee = self.release.signatures.callee(type_) if isinstance(type_, Function) else None
+                if isinstance(callee, Callee):
+                    found.setdefault(class_.name, f"{callee.name}{callee.signature}")
+        return found
 
     def _asked(self, class_: ClassDeclaration, usage: FamilyUsage) -> Break | bool:
         """How a class breaks, True where it fits, False where that can't be told."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from driftcheck.compare.bind import BindingProblem, bind
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.release import Release, name_place
-from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity, Signature
+from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity
 from driftcheck.surface.types import Function
 from driftcheck.usage.usages import FamilyUsage
 
@@ -17,25 +17,25 @@ _NAMES_SHOWN = 3
 class FamilyPatches:
     """Judges what a client puts in the place of `forward` of whatever member it gets hold of."""
 
-    def __init__(self, target: Release, baseline: Release | None, *, is_own: bool) -> None:
+    def __init__(self, target: Release) -> None:
         self.target = target
-        self.baseline = baseline
-        self.is_own = is_own
 
-    def ask(self, usage: FamilyUsage) -> Finding | None:
-        """The finding for a replacement that calls of the target do not fit."""
-        if usage.name != "forward" or not isinstance(usage.value, Function):
-            return None
-        declaration = usage.value.declaration
-        own = self.target.signatures.signature(declaration, skips_first=True)
-        if own is None:
-            return None
-        refused = self._refused(self.target, usage.family, own, declaration.name)
+    def callers(self, usage: FamilyUsage) -> frozenset[str]:
+        """The classes whose calls a replacement does not take."""
+        return frozenset(owner for _, _, owner in self._refused(usage))
+
+    def ask(self, usage: FamilyUsage, before: frozenset[str] | None, *, is_own: bool) -> Finding | None:
+        """The finding for a replacement that calls of the target do not fit; `before` are the callers at the baseline.
+
+        `is_own` where the target is the very release that the client was written for.
+        """
+        refused = self._refused(usage)
         if not refused:
             return None
-        drift: bool | None = False if self.is_own else None
-        if self.baseline is not None:
-            before = {owner for _, _, owner in self._refused(self.baseline, usage.family, own, declaration.name)}
+        assert isinstance(usage.value, Function)
+        declaration = usage.value.declaration
+        drift: bool | None = False if is_own else None
+        if before is not None:
             drift = any(owner not in before for _, _, owner in refused)
         is_narrowed = self.target.program.families.is_narrowed(usage.family)
         site, problem, _ = refused[0]
@@ -60,20 +60,24 @@ class FamilyPatches:
             scope=declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0],
         )
 
-    def _refused(
-        self, release: Release, family: str, own: Signature, name: str
-    ) -> list[tuple[CallSite, BindingProblem, str]]:
+    def _refused(self, usage: FamilyUsage) -> list[tuple[CallSite, BindingProblem, str]]:
         """The calls of a member that the replacement does not take, with what is wrong and the class that calls."""
+        if usage.name != "forward" or not isinstance(usage.value, Function):
+            return []
+        declaration = usage.value.declaration
+        own = self.target.signatures.signature(declaration, skips_first=True)
+        if own is None:
+            return []
         found = []
-        for site, owner in self._sites(release, family):
-            problems = bind(own, site.arguments, callee=name, has_receiver=True)
+        for site, owner in self._sites(usage.family):
+            problems = bind(own, site.arguments, callee=declaration.name, has_receiver=True)
             if problems:
                 found.append((site, problems[0], owner))
         return sorted(found, key=lambda entry: (entry[2], entry[0].path, entry[0].line))
 
-    def _sites(self, release: Release, family: str) -> Iterator[tuple[CallSite, str]]:
+    def _sites(self, family: str) -> Iterator[tuple[CallSite, str]]:
         """The calls `self.attribute(...)` in classes whose attribute is a member of the family."""
-        families = release.program.families
+        families = self.target.program.families
         for holder, attribute in families.holders(family):
             classes = families.classes(holder)
             methods = {
@@ -82,7 +86,7 @@ class FamilyPatches:
                 for base in families.own_bases(class_)
                 for name in base.members
             }
-            for site in release.sites.of_method(attribute, families.folder):
+            for site in self.target.sites.of_method(attribute, families.folder):
                 function = site.function
                 owner = methods.get((function.owner.symbol, function.name)) if function.owner is not None else None
                 if owner is not None and not site.catches_type_error:

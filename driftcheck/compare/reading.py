@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from driftcheck.compare.additions import Additions
 from driftcheck.compare.confirm import Judged
+from driftcheck.compare.duck_typing import pasts_of
 from driftcheck.compare.earlier import Before, Key, earlier_verdicts, key_of
 from driftcheck.compare.hidden import called_classes
 from driftcheck.compare.judge import Judge
@@ -106,8 +107,11 @@ class Reading:
         if paths:
             self.judged = [(usage, verdict) for usage, verdict in self.judged if usage.location.path not in paths]
 
-    def before(self, *, with_patches: bool) -> Before:
-        """What it comes to for a comparison with another release; patches are what can't be handed to a process."""
+    def before(self, *, is_apart: bool) -> Before:
+        """What it comes to for a comparison with another release.
+
+        To another process (`is_apart`) no patches can be handed, and all that may be asked has to be answered first.
+        """
         running = [
             (usage, verdict)
             for usage, verdict in self.judged
@@ -121,7 +125,8 @@ class Reading:
             self.named,
             self.stores,
             tuple(self.skipped),
-            patches if with_patches else None,
+            None if is_apart else patches,
+            pasts_of(running, self.judge) if is_apart else None,
         )
 
     def note_patches(self, module: ModuleDeclaration) -> None:
