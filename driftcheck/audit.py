@@ -77,7 +77,9 @@ def audit(
     chosen: str | None = None
     if baseline is None:
         try:
-            found = baseline_specification(tree, _import_name(target, against), settings=settings)
+            found = baseline_specification(
+                tree, _import_name(target, against), held_against=target.version, settings=settings
+            )
         except DriftcheckError as error:
             found = None
             notices.append(f"no baseline: {error}")
@@ -92,6 +94,8 @@ def audit(
                 raise
             notices.append(f"no baseline: {error}")
             chosen = None
+    if earlier is not None and ModuleIndex(earlier).top_level.isdisjoint(ModuleIndex(target).top_level):
+        raise DriftcheckError(f"the baseline {baseline} holds nothing of the target, {_import_name(target, against)}")
     runtime: _Runtime | None = None
     executable = getattr(target, "executable", None)
     if executable is not None and not static:

@@ -12,7 +12,7 @@ from driftcheck.compare.findings import Findings, guard_against
 from driftcheck.compare.judge import Judge
 from driftcheck.compare.release import Release
 from driftcheck.compare.subclasses import Answers
-from driftcheck.model import Certainty, Evidence, Finding, Location, Severity
+from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity
 from driftcheck.usage.usages import FamilyUsage
 
 _ERRORS = frozenset(("AttributeError", "TypeError", "ValueError", "Exception", "BaseException"))
@@ -69,7 +69,7 @@ class DuckTyping:
         leading = self._leading(usage.family, now)
         first = leading[0]
         message = self._message(usage, total, leading)
-        if usage.name and before is not None:
+        if first.kind is Kind.UNRESOLVED_ATTRIBUTE and before is not None:
             new = self.members.new_name(now, before)
             message += f"; {new} is new" if new is not None else ""
         signature = before.signatures.get(first.class_.name) if before is not None else None

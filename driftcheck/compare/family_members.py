@@ -175,7 +175,7 @@ class FamilyMembers:
             Kind.MISSING_ARGUMENT: f"need '{problem.parameter}'",
             Kind.UNKNOWN_ARGUMENT: f"take no '{problem.parameter}'",
         }
-        way = ways.get(problem.kind, problem.message) + _where(usage)
+        way = ways.get(problem.kind, f"refuse it ({problem.message})") + _where(usage)
         signature = f"{callee.name}{callee.signature}"
         return Break(class_, problem.kind, way, problem.parameter, problem.raises, callee.line, signature)
 

@@ -60,14 +60,15 @@ class _Day:
 
 
 def baseline_specification(
-    tree: SourceTree, target_name: str, *, settings: Settings | None = None
+    tree: SourceTree, target_name: str, *, held_against: str | None = None, settings: Settings | None = None
 ) -> tuple[str, str] | None:
     """The release of the target that the client was written for (such as "vllm==0.11.0"), and why that one, in words.
 
     A pin in the requirements wins, extras included; then a range (its upper bound, else the newest release in it that
     was out when the client was uploaded); then a version that is the target's own, as plugins have it; then the
-    newest release when the client was uploaded. None where none of these says anything. Raises DriftcheckError where
-    the index is needed and can't be reached.
+    newest release when the client was uploaded. None where none of these says anything. Of the range of a client that
+    was never uploaded the oldest release is taken where the one it is held against is older than what would be taken
+    else. Raises DriftcheckError where the index is needed and can't be reached.
     """
     settings = settings or Settings()
     client = f"{tree.name} {tree.version}" if tree.version else tree.name
@@ -83,7 +84,10 @@ def baseline_specification(
     ranged = [demand for demand in demands if str(demand.specifier)]
     if ranged:
         demand = next((demand for demand in ranged if not demand.extra), ranged[0])
-        return _in_range(demand, known, day, client, target_name)
+        found = _in_range(demand, known, day, client, target_name)
+        # What has been released is known to have worked then; a working copy promises what its metadata say.
+        held = parsed_version(held_against or "") if tree.uploaded is None else None
+        return found if found is None or held is None else _within(found, demand, known, held, client, target_name)
     return _namesake(tree, known, day.day, client, target_name) or _contemporary(known, day, client, target_name)
 
 
@@ -157,6 +161,23 @@ def _in_range(
         which = "first" if version is allowed[0][0] and len(allowed) > 1 else "newest"
         return f"{target}=={version}", f"{client} requires {demand.text}, and this is the {which} it allows"
     return None
+
+
+def _within(
+    found: tuple[str, str],
+    demand: _Demand,
+    known: Sequence[tuple[Version, Offer]],
+    held: Version,
+    client: str,
+    target: str,
+) -> tuple[str, str]:
+    """The release found, or the oldest that is allowed where the one found is newer than what is held against."""
+    chosen = parsed_version(found[0].partition("==")[2])
+    prereleases = bool(demand.specifier.prereleases)
+    allowed = [version for version, _ in known if demand.specifier.contains(version, prereleases=prereleases)]
+    if chosen is None or chosen <= held or not allowed or allowed[0] > held:
+        return found
+    return f"{target}=={allowed[0]}", f"{client} requires {demand.text}, and this is the oldest it allows"
 
 
 def _namesake(

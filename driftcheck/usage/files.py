@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import knowledge_of
@@ -32,6 +33,13 @@ class ClientFiles:
         self.puts_modules_in_place = False
         self.count = len(self.index.sources)
 
+    def _named_in_strings(self, wanted: set[str], sources: Mapping[str, bytes]) -> set[str]:
+        """The modules that strings in the chosen ones lead to: a worker extension need not name the target."""
+        tops = b"|".join(sorted(re.escape(name.encode()) for name in self.index.top_level))
+        pattern = re.compile(rb"[\"']((?:" + tops + rb")(?:\.\w+)+)[.:]\w+[\"']")
+        named = {found.decode(errors="replace") for name in wanted for found in pattern.findall(sources[name])}
+        return {name for name in named if name in sources}
+
     def _sources(self) -> list[Source]:
         return [(path, self.client.read(path)) for path in sorted(self.index.sources.values())]
 
@@ -59,7 +67,7 @@ class ClientFiles:
             b"sys.modules" in data and _MODULES_PUT_SOMEWHERE.search(data) for data in sources.values()
         )
         wanted = {name for name, data in sources.items() if pattern.search(data)}
-        wanted = with_importers(wanted, sources, self.index)
+        wanted = with_importers(wanted | self._named_in_strings(wanted, sources), sources, self.index)
         for name in sorted(wanted, key=lambda name: self.index.sources[name]):
             path = self.index.sources[name]
             try:

@@ -239,3 +239,30 @@ def test_installed_client_is_dated_by_the_index(
         assert found is not None
         assert found[0] == "engine==0.9.1"
     assert sum("/client/" in line for line in engine.log) == 1
+
+
+@pytest.mark.parametrize(
+    ("requirement", "held_against", "uploaded", "version"),
+    [
+        ("engine>=0.9", "0.10.0", None, "0.9.0"),
+        ("engine>=0.9", None, None, None),
+        ("engine>=0.11", "0.10.0", None, None),
+        ("engine>=0.9", "0.10.0", "2025-03-20", None),
+    ],
+)
+def test_a_working_copy_is_not_held_to_be_newer_than_what_it_is_held_against(
+    engine: Index,
+    settings: Settings,
+    requirement: str,
+    held_against: str | None,
+    uploaded: str | None,
+    version: str | None,
+) -> None:
+    tree = client(requirement, uploaded=uploaded or "")
+    plain = baseline_specification(tree, "engine", settings=settings)
+    found = baseline_specification(tree, "engine", held_against=held_against, settings=settings)
+    assert plain is not None and found is not None
+    if version is None:
+        assert found == plain
+    else:
+        assert found[0] == f"engine=={version}" and found != plain and "oldest" in found[1]
