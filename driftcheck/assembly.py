@@ -48,7 +48,9 @@ def fingerprinted(findings: list[Finding]) -> list[Finding]:
         base = "\0".join(parts)
         seen[base] += 1
         text = base if seen[base] == 1 else f"{base}\0{seen[base]}"
-        numbered.append(replace(finding, fingerprint=hashlib.sha256(text.encode()).hexdigest()[:16]))
+        numbered.append(
+            replace(finding, fingerprint=hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16])
+        )
     return numbered
 
 

@@ -37,7 +37,7 @@ class Remembered:
         import msgspec
 
         try:
-            if self._path.stat().st_size > _LARGEST:
+            if not self._path.is_file() or self._path.is_symlink() or self._path.stat().st_size > _LARGEST:
                 return None
             found = msgspec.json.decode(self._path.read_bytes(), type=Report)
             os.utime(self._path)
@@ -49,12 +49,17 @@ class Remembered:
         """Keeps the report for the next time; where it can't be written, the next time takes as long again."""
         import msgspec
 
+        try:
+            content = msgspec.json.encode(report)
+        except UnicodeEncodeError:
+            # A name that no text can hold, in the client's own source.
+            return
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             descriptor, temporary = tempfile.mkstemp(dir=self._path.parent, suffix=".tmp")
             try:
                 with os.fdopen(descriptor, "wb") as file:
-                    file.write(msgspec.json.encode(report))
+                    file.write(content)
                 os.replace(temporary, self._path)
             except BaseException:
                 os.unlink(temporary)

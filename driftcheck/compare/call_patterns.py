@@ -11,7 +11,7 @@ from driftcheck.compare.results import taken_apart
 from driftcheck.model import Argument, Arguments, Location, ParameterKind, Signature
 from driftcheck.rules import Detect
 from driftcheck.surface.signatures import Callee
-from driftcheck.surface.types import Function, Super, members_of
+from driftcheck.surface.types import Class, Function, Super, members_of
 from driftcheck.usage.places import location_of
 from driftcheck.usage.usages import CallUsage
 
@@ -90,7 +90,21 @@ class CallPatterns:
         return None if _hands_on(call) or self._mentions_others(detect, call, detect.within) else call.spot()
 
     def _never_called(self, detect: Detect, call: Call) -> Spot | None:
-        return None if self._mentions_others(detect, call, "client") else call.spot()
+        if _hands_on(call) or self._is_driven(call) or self._mentions_others(detect, call, "client"):
+            return None
+        return call.spot()
+
+    def _is_driven(self, call: Call) -> bool:
+        """True in a class that derives from one of the target's: the target makes it run, and has done the rest."""
+        module = call.usage.place.module
+        classes = [binding.class_ for binding in module.names.get(call.usage.scope.partition(".")[0], ())]
+        linearize = self.client.program.classes.linearize
+        return any(
+            isinstance(base, Class) and self.client.program.is_target(base.declaration.module.name)
+            for class_ in classes
+            if class_ is not None
+            for base in linearize(class_)
+        )
 
     def _made_by_hand(self, detect: Detect, call: Call) -> Spot | None:
         return self._not_followed(detect, call) if call.callee.called is not None else None

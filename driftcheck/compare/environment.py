@@ -38,7 +38,7 @@ class Variables:
     def _is_mentioned(self, name: str) -> bool:
         found = self._mentioned.get(name)
         if found is None:
-            quoted = f'"{name}"'.encode(), f"'{name}'".encode()
+            quoted = [f"{mark}{name}{mark}".encode("utf-8", "surrogatepass") for mark in ('"', "'")]
             found = any(quoted[0] in data or quoted[1] in data for _, data in self.program.target_holding(name))
             self._mentioned[name] = found
         return found

@@ -88,6 +88,9 @@ class Findings:
             return None
         if usage.is_starred:
             return self._starred(usage, verdict, absent)
+        if not drift and usage.name is not None and self.program.facts.probes.is_put_by_client(usage.name):
+            # By a way that can't be followed, perhaps; and the baseline never had it either.
+            return None
         guard = guard_against(usage.guards, IMPORT_ERRORS if absent.is_module else NAME_ERRORS)
         severity, certainty = Severity.ERROR, Certainty.CERTAIN
         if is_added:
@@ -188,7 +191,7 @@ class Findings:
         severity, certainty = Severity.ERROR, _surest(usage)
         if not drift and not is_module and self._is_class_replaced(absent.owner):
             return "class that the client replaces"
-        if not drift and isinstance(receiver, Instance) and self.program.facts.probes.is_put_by_client(usage.name):
+        if not drift and self.program.facts.probes.is_put_by_client(usage.name):
             return "attribute that the client stores on an object"
         if not drift and not is_module and not verdict.is_certain:
             doubt = self._doubt(receiver, usage.name)

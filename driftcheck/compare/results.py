@@ -58,8 +58,9 @@ def _uses(root: ast.AST, name: str, assignment: ast.AST) -> Iterator[ast.AST]:
     is_attribute = "." in name
     first = 0 if is_attribute else getattr(assignment, "end_lineno", None) or 0
     last: int | None = None
+    shadowed = _shadowed(root, name)
     for node in _in_order(root):
-        if node.lineno <= first:
+        if node.lineno <= first or id(node) in shadowed:
             continue
         if last is not None and node.lineno > last:
             return
@@ -84,8 +85,32 @@ def _values_in(node: ast.AST) -> list[ast.AST]:
 
 
 def _rebinds(node: ast.AST, name: str) -> bool:
-    targets = node.targets if isinstance(node, ast.Assign) else []
-    return any(isinstance(target, ast.Name) and target.id == name for target in targets)
+    if isinstance(node, ast.Assign):
+        targets = node.targets
+    elif isinstance(node, ast.AnnAssign | ast.NamedExpr | ast.For | ast.AsyncFor):
+        targets = [node.target]
+    else:
+        return False
+    return any(_binds(target, name) for target in targets)
+
+
+def _binds(target: ast.AST, name: str) -> bool:
+    return any(isinstance(node, ast.Name) and node.id == name for node in nodes_of(target))
+
+
+def _shadowed(root: ast.AST, name: str) -> set[int]:
+    """The nodes below a root that stand where the name means something else: a parameter, or a comprehension's own."""
+    found: set[int] = set()
+    for node in nodes_of(root):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) and node is not root:
+            arguments = node.args
+            every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, arguments.vararg, arguments.kwarg]
+            if any(argument is not None and argument.arg == name for argument in every):
+                found.update(id(inner) for inner in nodes_of(node))
+        elif isinstance(node, ast.ListComp | ast.SetComp | ast.GeneratorExp | ast.DictComp):
+            if any(_binds(generator.target, name) for generator in node.generators):
+                found.update(id(inner) for inner in nodes_of(node))
+    return found
 
 
 def _takes_apart(node: ast.AST, value: ast.AST) -> bool:

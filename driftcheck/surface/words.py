@@ -25,7 +25,7 @@ class Words:
             self._sources, self._places = self._index()
         found: set[int] | None = None
         for word in words:
-            places = self._places.get(word.encode(), ())
+            places = self._places.get(word.encode("utf-8", "surrogatepass"), ())
             found = set(places) if found is None else found.intersection(places)
         return [self._sources[number] for number in sorted(found or ())]
 
