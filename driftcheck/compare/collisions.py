@@ -75,7 +75,7 @@ class Collisions:
         """The client's classes whose dotted paths are given to a parameter, or under a key, of that name."""
         seen: dict[str, None] = {}
         for module in client:
-            if not module.has_tree:
+            if not module.has_tree or mixin.parameter not in module.text:
                 continue
             for node in nodes_around(module.tree, module.text, mixin.parameter):
                 values: list[ast.expr] = []

@@ -22,7 +22,7 @@ from driftcheck.usage.collector import Collector
 from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import AttributeUsage, CallUsage, PatchUsage, StringUsage, Usage
 
-_MODULES_BETWEEN_COLLECTIONS = 50
+_MODULES_BETWEEN_COLLECTIONS = 250
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ class Probes:
         self.program = facts.program
         self._stored: dict[str, bool] = {}
         self._put: dict[str, bool] = {}
+        self._put_by_client: dict[str, bool] = {}
         self._defined: dict[str, bool] = {}
         self._mentions: dict[str, list[bytes]] = {}
 
@@ -182,8 +183,12 @@ class Probes:
 
     def is_put_by_client(self, name: str) -> bool:
         """True where the client stores an attribute of that name on something else than a method's own receiver."""
-        pattern = _putting(name)
-        return any(pattern.search(data) is not None for _, data in self.program.client_holding(name))
+        found = self._put_by_client.get(name)
+        if found is None:
+            pattern = _putting(name)
+            sources = self.program.client_holding(name)
+            found = self._put_by_client[name] = any(pattern.search(data) is not None for _, data in sources)
+        return found
 
     def _is_defined_by_client(self, name: str) -> bool:
         """True where a class of the client's defines a member of that name."""
