@@ -151,7 +151,6 @@ def audit_trees(
     try:
         return _Audit(client, target, baseline, model, processes).report(chosen, list(notices), runtime)
     finally:
-        gc.unfreeze()
         if was_enabled:
             gc.enable()
 
@@ -276,7 +275,7 @@ class _Audit:
         earlier = Reading(self.baseline, client)
         if self._works_apart():
             begun = begun_apart(functools.partial(_before, earlier))
-            reading.read(releases=True, beside=earlier)
+            reading.read(beside=earlier)
             before = begun()
             before.patches = {key: usage for key, usage in earlier.patches.items() if key in before.verdicts}
         else:
@@ -309,7 +308,7 @@ class _Audit:
 
 
 def _before(reading: Reading) -> Before:
-    reading.read(releases=True)
+    reading.read()
     return reading.before(is_apart=True)
 
 

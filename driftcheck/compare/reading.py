@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,8 +20,6 @@ from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
 from driftcheck.usage.reachability import Reachability
 from driftcheck.usage.usages import AttributeUsage, CallUsage, PatchUsage, StringUsage, Usage
-
-_MODULES_BETWEEN_COLLECTIONS = 250
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +62,13 @@ class Reading:
         self.named: set[str] = set()
         self.stores: set[tuple[str, str]] = set()
 
-    def read(self, *, releases: bool = False, beside: Reading | None = None) -> None:
+    def read(self, *, beside: Reading | None = None) -> None:
         """Goes through all modules of the client.
 
-        One with expressions nested more deeply than Python can follow is skipped, as one that can't be parsed is. With
-        `releases` the syntax tree of each is let go of once it is read. What `beside` says of the patches in a module,
-        another release that is read elsewhere, is noted before that.
+        One with expressions nested more deeply than Python can follow is skipped, as one that can't be parsed is. What
+        `beside`, a release that is read elsewhere, says of the patches in a module is noted at once.
         """
-        for number, module in enumerate(self.client.modules, 1):
+        for module in self.client.modules:
             try:
                 judged = list(self.judged_in(module))
             except RecursionError:
@@ -81,13 +77,6 @@ class Reading:
             self.judged += judged
             if beside is not None and any(isinstance(usage, PatchUsage) for usage, _ in judged):
                 beside.note_patches(module)
-            for reading in (self, beside) if releases else ():
-                if reading is not None:
-                    reading.program.release(module)
-            if releases and number % _MODULES_BETWEEN_COLLECTIONS == 0:
-                # What is left is there to stay: the next collection need not look at it again.
-                gc.collect()
-                gc.freeze()
 
     def judged_in(self, module: ModuleDeclaration) -> Iterator[Judged]:
         """Every usage of a module that concerns the target, with what the release says of it."""

@@ -7,11 +7,10 @@ the source when somebody wants to know what a method stores or returns.
 from __future__ import annotations
 
 import ast
-import functools
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -107,10 +106,6 @@ class FunctionDeclaration:
             self._body = self.node.body or _parse_body(self.module, self.node)
         return self._body
 
-    def drop_body(self) -> None:
-        """Forgets the statements of the body, which are parsed again where somebody asks for them."""
-        self._body, self.node.body = None, []
-
     @property
     def source(self) -> str:
         """The source text of the whole definition, decorators excluded."""
@@ -167,8 +162,7 @@ class StarImport:
 class ModuleDeclaration:
     """A module as declared: `text` is its source, `names` maps each name to its bindings in order.
 
-    Syntax trees are kept for clients only, and those of a large one only until it is read: whoever asks afterwards gets
-    the module parsed again.
+    `kept` is its syntax tree, for clients only.
     """
 
     name: str
@@ -178,7 +172,6 @@ class ModuleDeclaration:
     names: dict[str, list[Binding]] = field(default_factory=dict)
     star_imports: list[StarImport] = field(default_factory=list)
     kept: ast.Module | None = None
-    is_released: bool = False
     _lines: list[str] | None = None
 
     def __repr__(self) -> str:
@@ -187,13 +180,11 @@ class ModuleDeclaration:
     @property
     def has_tree(self) -> bool:
         """True where the syntax tree can be had."""
-        return self.kept is not None or self.is_released
+        return self.kept is not None
 
     @property
     def tree(self) -> ast.Module:
         """The syntax tree, function bodies included; raises ValueError where it can't be had."""
-        if self.is_released:
-            return _parsed_again(self)
         if self.kept is None:
             raise ValueError(f"the syntax tree of {self.name} is not kept")
         return self.kept
@@ -209,27 +200,6 @@ class ModuleDeclaration:
         if self._lines is None:
             self._lines = self.text.split("\n")
         return self._lines
-
-
-@functools.lru_cache(maxsize=16)
-def _parsed_again(module: ModuleDeclaration) -> ast.Module:
-    return parse_source(module.text)
-
-
-def release(module: ModuleDeclaration, inner: Iterable[FunctionDeclaration]) -> None:
-    """Drops the tree of a module that is read, with the bodies of its functions; `inner` are those inside others."""
-    module.is_released, module.kept = True, None
-    pending = [binding for bindings in module.names.values() for binding in bindings]
-    functions = list(inner)
-    while pending:
-        binding = pending.pop()
-        if binding.class_ is not None:
-            binding.class_.node.body = []
-            pending += [member for members in binding.class_.members.values() for member in members]
-        elif binding.function is not None:
-            functions.append(binding.function)
-    for function in functions:
-        function.drop_body()
 
 
 class UnreadableSource(Exception):

@@ -22,7 +22,6 @@ from driftcheck.surface.declarations import (
     UnreadableSource,
     declare_locals,
     declare_module,
-    release,
 )
 from driftcheck.surface.exports import ModuleGetattr
 from driftcheck.surface.facts import Facts
@@ -103,7 +102,7 @@ class Program:
         self._resolving: set[tuple[str, str, bool]] = set()
         self._attempts: dict[int, bool | None] = {}
         self._attempting: set[int] = set()
-        self._function_scopes: dict[ModuleDeclaration, dict[FunctionDeclaration, FunctionScope]] = {}
+        self._function_scopes: dict[FunctionDeclaration, FunctionScope] = {}
         self._getattrs: dict[str, ModuleGetattr | None] = {}
         self.facts = Facts(self)
         self.conditional = ConditionalDefinitions(self)
@@ -557,16 +556,11 @@ class Program:
 
     def function_scope(self, function: FunctionDeclaration) -> FunctionScope:
         """The scope of a function's body, whose names are inferred as they are asked for."""
-        scopes = self._function_scopes.setdefault(function.module, {})
-        scope = scopes.get(function)
+        scope = self._function_scopes.get(function)
         if scope is None:
             scope = FunctionScope(self, function, self.scope_of_function(function))
-            scopes[function] = scope
+            self._function_scopes[function] = scope
         return scope
-
-    def release(self, module: ModuleDeclaration) -> None:
-        """Lets go of what only reading a module of the client takes; questions about it are still answered."""
-        release(module, self._function_scopes.pop(module, {}))
 
     # Where things are
 
