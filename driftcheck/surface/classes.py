@@ -839,6 +839,15 @@ def _collect_stores(function: FunctionDeclaration, receiver: str) -> dict[str, l
     return stores
 
 
+def _either(value: ast.expr) -> Iterator[ast.expr]:
+    """The values that a conditional expression may give."""
+    if isinstance(value, ast.IfExp):
+        yield from _either(value.body)
+        yield from _either(value.orelse)
+    else:
+        yield value
+
+
 def _returns_its_class(function: FunctionDeclaration) -> bool:
     """True for a class decorator, or a maker of one, that gives back the class it got and sets nothing on it."""
     arguments = function.node.args
@@ -849,13 +858,10 @@ def _returns_its_class(function: FunctionDeclaration) -> bool:
     returned = False
     for node in ast.walk(ast.Module(function.body, [])):
         if isinstance(node, ast.Return) and node.value is not None:
-            value = node.value
-            if isinstance(value, ast.Call) and value.args:
+            for value in _either(node.value):
                 # A decorator that wraps another (dataclass(cls), a registry's) gives what that one gives.
-                returned = True
-                continue
-            if not isinstance(value, ast.Name):
-                return False
+                if not isinstance(value, ast.Name) and not (isinstance(value, ast.Call) and value.args):
+                    return False
             returned = True
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
             return False
