@@ -276,6 +276,7 @@ class _Audit:
         if self._works_apart():
             begun = begun_apart(functools.partial(_before, earlier))
             reading.read(beside=earlier)
+            reading.load_families()
             before = begun()
             before.patches = {key: usage for key, usage in earlier.patches.items() if key in before.verdicts}
         else:

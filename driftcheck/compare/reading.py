@@ -90,6 +90,10 @@ class Reading:
             if verdict is not None:
                 yield usage, verdict
 
+    def load_families(self) -> None:
+        """Reads the classes of the families that the client touches, while another release is read elsewhere."""
+        pasts_of(self.judged, self.judge)
+
     def leave_out(self, skipped: Collection[Skipped]) -> None:
         """Forgets what was found in files that could not be followed under another release."""
         paths = {entry.path for entry in skipped}
