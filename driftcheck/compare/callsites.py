@@ -78,7 +78,9 @@ class CallSites:
         """The calls `something.name(...)` in functions of the target, those of modules near to `near` first."""
         found = self._methods.get(name)
         if found is None:
-            places = self.files_with(re.compile(rb"\.%s\s*\(" % re.escape(name.encode())), (name,))
+            places = self.files_with(
+                re.compile(rb"\.%s\s*\(" % re.escape(name.encode("utf-8", "surrogatepass"))), (name,)
+            )
             if sum(map(len, places.values())) > _SITES_READ:
                 places = _nearest(places, near)
             found = self._methods[name] = tuple(self._read(places, name, is_attribute=True))
@@ -182,7 +184,9 @@ class CallSites:
                         yield site
 
     def _read_attributes_holding(self, name: str) -> Iterator[CallSite]:
-        made = re.compile(rb"\.(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*%s\(" % re.escape(name.encode()))
+        made = re.compile(
+            rb"\.(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*%s\(" % re.escape(name.encode("utf-8", "surrogatepass"))
+        )
         for path, data in sorted(self.program.target_holding(name)):
             for attribute in sorted(set(made.findall(data))):
                 called = re.compile(rb"\.%s\s*\(" % attribute)
@@ -227,7 +231,9 @@ class CallSites:
             )
 
     def _find_definers(self, name: str) -> tuple[ClassDeclaration, ...] | None:
-        pattern = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+%s\b" % re.escape(name.encode()), re.MULTILINE)
+        pattern = re.compile(
+            rb"^[ \t]+(?:async[ \t]+)?def[ \t]+%s\b" % re.escape(name.encode("utf-8", "surrogatepass")), re.MULTILINE
+        )
         places = self.files_with(pattern, (name,))
         if sum(map(len, places.values())) > _DEFINITIONS_READ:
             return None

@@ -92,7 +92,7 @@ class Constructions:
         return found
 
     def _find(self, release: Release, base: ClassDeclaration) -> Iterator[CallSite]:
-        word = re.escape(base.name.encode())
+        word = re.escape(base.name.encode("utf-8", "surrogatepass"))
         declared = re.compile(rb"\b[tT]ype\[\s*[\"']?(?:\w+\.)*%s\b" % word)
         holders: set[bytes] = set()
         for path in release.sites.files_with(declared, (base.name,)):

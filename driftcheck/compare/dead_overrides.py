@@ -50,7 +50,7 @@ class DeadOverrides:
         for base in self.members.target_classes(class_):
             if self.target.program.classes.stored_names(base).get(name):
                 return True
-        word = re.escape(name.encode())
+        word = re.escape(name.encode("utf-8", "surrogatepass"))
         return self.target.sites.mentions(re.compile(rb"\.%s\b|[\"']%s[\"']" % (word, word)), name)
 
     def _is_used(self, name: str) -> bool:

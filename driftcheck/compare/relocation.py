@@ -64,7 +64,8 @@ class Relocation:
 
     def _definitions(self, name: str, old: object) -> list[NewHome]:
         pattern = re.compile(
-            rb"^(?:class|def|async def)[ \t]+%s\b|^%s[ \t]*(?::[^=\n]+)?=[^=]" % ((re.escape(name.encode()),) * 2),
+            rb"^(?:class|def|async def)[ \t]+%s\b|^%s[ \t]*(?::[^=\n]+)?=[^=]"
+            % ((re.escape(name.encode("utf-8", "surrogatepass")),) * 2),
             re.MULTILINE,
         )
         homes: list[NewHome] = []

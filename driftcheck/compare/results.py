@@ -66,7 +66,7 @@ def _uses(root: ast.AST, name: str, assignment: ast.AST) -> Iterator[ast.AST]:
             return
         if not is_attribute and _rebinds(node, name):
             # Its own new value may still be made of the old one.
-            last = node.end_lineno
+            last = node.iter.end_lineno if isinstance(node, ast.For | ast.AsyncFor) else node.end_lineno
         for value in _values_in(node):
             if isinstance(value, ast.Name | ast.Attribute) and ast.unparse(value) == name and _takes_apart(node, value):
                 yield value if isinstance(node, ast.For | ast.AsyncFor) else node

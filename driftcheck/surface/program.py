@@ -617,7 +617,7 @@ class Program:
         if found is None:
             pattern = re.compile(
                 rb"(\.%s\s*(:[^=\n]+)?=[^=]|[\"']%s[\"']|^\s+(async\s+)?def %s\b|^\s+%s\s*[:=])"
-                % ((name.encode(),) * 4),
+                % ((name.encode("utf-8", "surrogatepass"),) * 4),
                 re.MULTILINE,
             )
             found = any(pattern.search(data) for _, data in self.target_holding(name))
