@@ -9,12 +9,11 @@ import functools
 import hashlib
 import os
 import sys
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 
 from driftcheck.errors import DriftcheckError
+from driftcheck.kept import keep
 from driftcheck.knowledge import rules_folder
 from driftcheck.model import Report
 from driftcheck.tree import SourceTree
@@ -54,23 +53,7 @@ class Remembered:
         except UnicodeEncodeError:
             # A name that no text can hold, in the client's own source.
             return
-        with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self._path.parent, suffix=".tmp")
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(content)
-                os.replace(temporary, self._path)
-            except BaseException:
-                os.unlink(temporary)
-                raise
-            self._prune()
-
-    def _prune(self) -> None:
-        """Leaves the reports that were asked for last."""
-        files = sorted(self._path.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in files[_KEPT_FILES:]:
-            path.unlink(missing_ok=True)
+        keep(self._path, content, most=_KEPT_FILES)
 
 
 def _digest_of(tree: SourceTree | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from driftcheck.audit import audit_trees
+from driftcheck.errors import DriftcheckError
 from driftcheck.tree import MemoryTree
 from driftcheck.usage.files import ClientFiles
 
@@ -27,3 +29,20 @@ CLIENT = MemoryTree(
 def test_what_a_string_names_belongs_to_it_and_so_does_what_imports_that() -> None:
     modules = ClientFiles(CLIENT, TARGET).modules([])
     assert [module.name for module in modules] == ["app.extension", "app.importer", "app.main", "app.plugin"]
+
+
+class Unreadable(MemoryTree):
+    """A tree of which one file can't be read."""
+
+    def read(self, path: str) -> bytes:
+        if path == "app/large.py":
+            raise DriftcheckError("has too many bytes")
+        return super().read(path)
+
+
+def test_a_file_that_cannot_be_read_is_skipped_whatever_is_looked_for() -> None:
+    source = "import vllm\nif hasattr(vllm, 'gone'):\n    vllm.gone()\nvllm.missing()\n"
+    client = Unreadable({"app/__init__.py": "", "app/main.py": source, "app/large.py": ""}, "app")
+    report = audit_trees(client, TARGET)
+    assert [skipped.path for skipped in report.client.skipped] == ["app/large.py"]
+    assert [finding.location.line for finding in report.findings] == [4]

@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from driftcheck.compare.client_code import ClientCode
-from driftcheck.compare.judge import Verdict
+from driftcheck.compare.judge import Judge, Verdict
 from driftcheck.compare.results import taken_apart
 from driftcheck.model import Argument, Arguments, Location, ParameterKind, Signature
 from driftcheck.rules import Detect
@@ -51,7 +51,8 @@ def call_of(usage: CallUsage, verdict: Verdict) -> Call | None:
 class CallPatterns:
     """Looks for the patterns in calls, given the client's code around them."""
 
-    def __init__(self, client: ClientCode) -> None:
+    def __init__(self, judge: Judge, client: ClientCode) -> None:
+        self.judge = judge
         self.client = client
 
     def spot(self, detect: Detect, call: Call) -> Spot | None:
@@ -96,14 +97,10 @@ class CallPatterns:
 
     def _is_driven(self, call: Call) -> bool:
         """True in a class that derives from one of the target's: the target makes it run, and has done the rest."""
-        module = call.usage.place.module
-        classes = [binding.class_ for binding in module.names.get(call.usage.scope.partition(".")[0], ())]
-        linearize = self.client.program.classes.linearize
+        outermost = call.usage.scope.partition(".")[0]
         return any(
-            isinstance(base, Class) and self.client.program.is_target(base.declaration.module.name)
-            for class_ in classes
-            if class_ is not None
-            for base in linearize(class_)
+            class_.name == outermost and self.judge.target_base(Class(class_)) is not None
+            for class_ in call.usage.place.module.classes()
         )
 
     def _made_by_hand(self, detect: Detect, call: Call) -> Spot | None:

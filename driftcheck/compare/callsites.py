@@ -14,6 +14,7 @@ from driftcheck.surface.program import Program
 from driftcheck.surface.scopes import Scope
 from driftcheck.surface.syntax import children
 from driftcheck.surface.types import Type
+from driftcheck.surface.words import encoded
 from driftcheck.usage.arguments import arguments_of
 
 # A name that is defined in more classes than this says nothing about what an untyped receiver is.
@@ -78,9 +79,7 @@ class CallSites:
         """The calls `something.name(...)` in functions of the target, those of modules near to `near` first."""
         found = self._methods.get(name)
         if found is None:
-            places = self.files_with(
-                re.compile(rb"\.%s\s*\(" % re.escape(name.encode("utf-8", "surrogatepass"))), (name,)
-            )
+            places = self.files_with(re.compile(rb"\.%s\s*\(" % re.escape(encoded(name))), (name,))
             if sum(map(len, places.values())) > _SITES_READ:
                 places = _nearest(places, near)
             found = self._methods[name] = tuple(self._read(places, name, is_attribute=True))
@@ -184,9 +183,7 @@ class CallSites:
                         yield site
 
     def _read_attributes_holding(self, name: str) -> Iterator[CallSite]:
-        made = re.compile(
-            rb"\.(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*%s\(" % re.escape(name.encode("utf-8", "surrogatepass"))
-        )
+        made = re.compile(rb"\.(\w+)[ \t]*(?::[^=\n]*)?=[ \t]*(?:\w+\.)*%s\(" % re.escape(encoded(name)))
         for path, data in sorted(self.program.target_holding(name)):
             for attribute in sorted(set(made.findall(data))):
                 called = re.compile(rb"\.%s\s*\(" % attribute)
@@ -231,9 +228,7 @@ class CallSites:
             )
 
     def _find_definers(self, name: str) -> tuple[ClassDeclaration, ...] | None:
-        pattern = re.compile(
-            rb"^[ \t]+(?:async[ \t]+)?def[ \t]+%s\b" % re.escape(name.encode("utf-8", "surrogatepass")), re.MULTILINE
-        )
+        pattern = re.compile(rb"^[ \t]+(?:async[ \t]+)?def[ \t]+%s\b" % re.escape(encoded(name)), re.MULTILINE)
         places = self.files_with(pattern, (name,))
         if sum(map(len, places.values())) > _DEFINITIONS_READ:
             return None
@@ -248,7 +243,7 @@ class CallSites:
 
 def classes_in(module: ModuleDeclaration) -> Iterator[ClassDeclaration]:
     """Every class of a module, those in other classes included."""
-    pending = [b.class_ for bindings in module.names.values() for b in bindings if b.class_ is not None]
+    pending = list(module.classes())
     while pending:
         class_ = pending.pop(0)
         yield class_

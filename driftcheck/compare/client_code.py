@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from driftcheck.rules import ClientCondition
 from driftcheck.surface.declarations import ModuleDeclaration
 from driftcheck.surface.program import Program
-from driftcheck.surface.syntax import all_statements, nodes_of, stored_targets
+from driftcheck.surface.syntax import all_statements, last_name, nodes_of, stored_targets
 
 _QUOTED_PATH = re.compile(r"[\"']([A-Za-z_][\w.]*[.:]\w+)[\"']")
 Scope = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
@@ -116,7 +116,7 @@ class ClientCode:
             targets = (target for statement in tree.body for target in stored_targets(statement))
             return any(isinstance(target, ast.Attribute) and target.attr in names for target in targets)
         if question == "calls":
-            return any(isinstance(node, ast.Call) and _last_name(node.func) in names for node in nodes_of(tree))
+            return any(isinstance(node, ast.Call) and last_name(node.func) in names for node in nodes_of(tree))
         return not self._names(tree).isdisjoint(names)
 
     def _names(self, root: ast.AST) -> frozenset[str]:
@@ -203,7 +203,7 @@ def _given_by(node: ast.AST) -> Iterator[tuple[str, ast.expr]]:
         for keyword in node.keywords:
             if keyword.arg is not None:
                 yield keyword.arg, keyword.value
-        if _last_name(node.func) in ("setattr", "setdefault") and len(node.args) > 1:
+        if last_name(node.func) in ("setattr", "setdefault") and len(node.args) > 1:
             name = node.args[-2]
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
                 yield name.value, node.args[-1]
@@ -226,7 +226,3 @@ def _is_one_of(value: ast.expr, condition: ClientCondition) -> bool:
     if not isinstance(value, ast.Constant):
         return condition.is_never
     return ast.unparse(value) in condition.values
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""

@@ -15,6 +15,7 @@ from driftcheck.model import Certainty, Kind, Severity
 from driftcheck.surface.declarations import ClassDeclaration
 from driftcheck.surface.signatures import Callee, shape
 from driftcheck.surface.types import Class, members_of
+from driftcheck.surface.words import encoded
 
 _FILES_READ = 60
 
@@ -92,7 +93,7 @@ class Constructions:
         return found
 
     def _find(self, release: Release, base: ClassDeclaration) -> Iterator[CallSite]:
-        word = re.escape(base.name.encode("utf-8", "surrogatepass"))
+        word = re.escape(encoded(base.name))
         declared = re.compile(rb"\b[tT]ype\[\s*[\"']?(?:\w+\.)*%s\b" % word)
         holders: set[bytes] = set()
         for path in release.sites.files_with(declared, (base.name,)):

@@ -78,7 +78,7 @@ class Contracts:
         # What stands in a handler of what does not fail is never reached.
         self.judged = [each for each in judged if not any(guard.handles in fitting for guard in each[0].guards)]
         self.client = ClientCode(judge.program, client)
-        self.patterns = CallPatterns(self.client)
+        self.patterns = CallPatterns(judge, self.client)
         self._calls: dict[str, list[Call]] | None = None
 
     def broken(self, rule: Rule, detect: Detect) -> Iterator[Finding | Location]:

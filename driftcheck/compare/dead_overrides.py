@@ -10,6 +10,7 @@ from driftcheck.compare.members import Definition, Members
 from driftcheck.compare.release import Release
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
 from driftcheck.surface.types import Class
+from driftcheck.surface.words import encoded
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +51,7 @@ class DeadOverrides:
         for base in self.members.target_classes(class_):
             if self.target.program.classes.stored_names(base).get(name):
                 return True
-        word = re.escape(name.encode("utf-8", "surrogatepass"))
+        word = re.escape(encoded(name))
         return self.target.sites.mentions(re.compile(rb"\.%s\b|[\"']%s[\"']" % (word, word)), name)
 
     def _is_used(self, name: str) -> bool:

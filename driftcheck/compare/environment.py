@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from driftcheck.knowledge import Environment
 from driftcheck.surface.program import Program
+from driftcheck.surface.words import encoded
 
 
 class Variables:
@@ -38,7 +39,7 @@ class Variables:
     def _is_mentioned(self, name: str) -> bool:
         found = self._mentioned.get(name)
         if found is None:
-            quoted = [f"{mark}{name}{mark}".encode("utf-8", "surrogatepass") for mark in ('"', "'")]
+            quoted = [encoded(f"{mark}{name}{mark}") for mark in ('"', "'")]
             found = any(quoted[0] in data or quoted[1] in data for _, data in self.program.target_holding(name))
             self._mentioned[name] = found
         return found

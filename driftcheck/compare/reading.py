@@ -143,11 +143,4 @@ class Reading:
 
 def _methods_of(modules: Sequence[ModuleDeclaration]) -> set[str]:
     """The names of the methods of the modules' own classes."""
-    return {
-        function.name
-        for module in modules
-        for bindings in module.names.values()
-        for binding in bindings
-        if binding.class_ is not None
-        for function in binding.class_.methods()
-    }
+    return {function.name for module in modules for class_ in module.classes() for function in class_.methods()}

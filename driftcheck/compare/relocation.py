@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from driftcheck.surface.program import Program
 from driftcheck.surface.types import Absent, Class, Function, Module, Unknown, members_of
+from driftcheck.surface.words import encoded
 
 _AT_MOST = 24
 
@@ -64,8 +65,7 @@ class Relocation:
 
     def _definitions(self, name: str, old: object) -> list[NewHome]:
         pattern = re.compile(
-            rb"^(?:class|def|async def)[ \t]+%s\b|^%s[ \t]*(?::[^=\n]+)?=[^=]"
-            % ((re.escape(name.encode("utf-8", "surrogatepass")),) * 2),
+            rb"^(?:class|def|async def)[ \t]+%s\b|^%s[ \t]*(?::[^=\n]+)?=[^=]" % ((re.escape(encoded(name)),) * 2),
             re.MULTILINE,
         )
         homes: list[NewHome] = []

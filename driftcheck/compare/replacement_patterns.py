@@ -59,7 +59,7 @@ def replaced_by_name(detect: Detect, client: ClientCode) -> Iterator[Spot]:
                 continue
             function = _function(module, statement.value)
             if detect.lacks_parameter is None:
-                scope = scope_name(module.tree, statement.lineno) if module.has_tree else ""
+                scope = scope_name(module.tree, statement.lineno)
                 yield Spot(location_of(module, statement.targets[0]), scope, detect.attribute or "")
             elif function is not None and not _takes(function, detect.lacks_parameter):
                 yield Spot(name_place(function), function.qualified_name, detect.attribute or "")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.literals import Literals, Written
-from driftcheck.surface.syntax import own_nodes
+from driftcheck.surface.syntax import called_name, own_nodes
 from driftcheck.surface.types import Class, External, Function, Instance, Partial
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class ClassDecorators:
         return []
 
     def _promised(self, maker: ClassDeclaration, class_: ClassDeclaration) -> Transformation | None:
-        if not any(_last_name(node) == "dataclass_transform" for node in maker.node.decorator_list):
+        if not any(called_name(node) == "dataclass_transform" for node in maker.node.decorator_list):
             return None
         made = self._transform(maker.node.decorator_list, self.program.scope_of_class(maker))
         return self._with_options(made, _class_line(class_), self.program.scope_of_class(class_)) if made else None
@@ -232,7 +232,7 @@ class ClassDecorators:
             return self._forwarded(reading.made, declaration, call, scope, skips_first=function.skips_first)
         if reading.replacement is not None:
             replacement = reading.replacement
-            wraps = any(_last_name(node) == "wraps" for node in replacement.node.decorator_list)
+            wraps = any(called_name(node) == "wraps" for node in replacement.node.decorator_list)
             return Transformation(
                 "replaced",
                 replacement=replacement,
@@ -452,11 +452,6 @@ def _class_line(class_: ClassDeclaration) -> ast.Call:
     """The keywords of a class statement as the call that they are."""
     keywords = [keyword for keyword in class_.node.keywords if keyword.arg != "metaclass"]
     return ast.Call(ast.Name(class_.name, ast.Load()), [], keywords)
-
-
-def _last_name(node: ast.expr) -> str:
-    called = node.func if isinstance(node, ast.Call) else node
-    return called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
 
 
 def _handed_on(function: FunctionDeclaration, old_names: set[str]) -> tuple[bool, bool]:

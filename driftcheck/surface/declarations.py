@@ -194,6 +194,13 @@ class ModuleDeclaration:
         """The package that relative imports start from."""
         return self.name if self.is_package else self.name.rpartition(".")[0]
 
+    def classes(self) -> Iterator[ClassDeclaration]:
+        """Every class bound at module level, in order, redefinitions included."""
+        for bindings in self.names.values():
+            for binding in bindings:
+                if binding.class_ is not None:
+                    yield binding.class_
+
     @property
     def lines(self) -> list[str]:
         """The source in lines."""

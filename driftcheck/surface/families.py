@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck import knowledge
 from driftcheck.surface.registry import Registry
+from driftcheck.surface.syntax import called_name
 from driftcheck.surface.types import Absent, Class, External, Family, Instance, Type, Unknown, members_of
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ class Families:
 
     def reached(self, node: ast.expr, found: Type, module: str) -> Type:
         """What an expression of the client's gives: what was found, or a member of the family its path leads to."""
-        name = _name(node)
+        name = called_name(node)
         if name not in self._names or not self._says_nothing(found) or not self.program.is_client(module):
             return found
         for owner, last, family in self._ends:
@@ -132,14 +133,8 @@ def _parts(end: str) -> tuple[str, str]:
     return owner, last
 
 
-def _name(node: ast.expr) -> str:
-    if isinstance(node, ast.Call):
-        node = node.func
-    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
-
-
 def _owner(node: ast.expr) -> str:
     """The last name of what an attribute is read of or a method called on."""
     if isinstance(node, ast.Call):
         node = node.func
-    return _name(node.value) if isinstance(node, ast.Attribute) else ""
+    return called_name(node.value) if isinstance(node, ast.Attribute) else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.scopes import ModuleScope, Scope
-from driftcheck.surface.syntax import nodes_around
+from driftcheck.surface.syntax import last_name, nodes_around
 from driftcheck.surface.values import Value
 
 if TYPE_CHECKING:
@@ -53,10 +53,10 @@ class GivenArguments:
         for module in self.program.client_modules_holding(name):
             called: set[int] = set()
             for node in nodes_around(module.tree, module.text, name):
-                if isinstance(node, ast.Call) and _name_of(node.func) == name:
+                if isinstance(node, ast.Call) and last_name(node.func) == name:
                     called.add(id(node.func))
                     yield module, node
-                elif _name_of(node) == name and id(node) not in called:
+                elif last_name(node) == name and id(node) not in called:
                     yield module, None
 
 
@@ -88,10 +88,6 @@ def given_by_name(node: ast.Call, function: FunctionDeclaration, *, skips_first:
         given[name] = value
     given.update({keyword.arg: keyword.value for keyword in node.keywords if keyword.arg is not None})
     return given
-
-
-def _name_of(node: ast.AST) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _argument(function: FunctionDeclaration, parameter: str, call: ast.Call) -> ast.expr | None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from driftcheck.surface.declarations import FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.given_arguments import given_by_name, scope_around
 from driftcheck.surface.scopes import Scope
-from driftcheck.surface.syntax import all_statements, own_nodes
+from driftcheck.surface.syntax import all_statements, last_name, own_nodes
 from driftcheck.surface.types import Class, External, Family, Function, Instance, Type, union
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Installations:
             elif not isinstance(maker, External) or maker.path not in _MAKERS:
                 return None
             value = value.args[0]
-        if _last_name(value) != function.name:
+        if last_name(value) != function.name:
             return None
         stored = self.program.inference.infer(value, scope)
         if not isinstance(stored, Function) or stored.declaration is not function:
@@ -158,7 +158,7 @@ class Installations:
 
     def _stored_by(self, node: ast.Call, scope: Scope) -> Iterator[tuple[ast.expr, str, ast.expr]]:
         """What `setattr`, a mock or a helper of the client's stores."""
-        is_setter = _last_name(node.func) == "setattr" or ast.unparse(node.func).endswith("patch.object")
+        is_setter = last_name(node.func) == "setattr" or ast.unparse(node.func).endswith("patch.object")
         if is_setter and len(node.args) == 3:
             owner, name, value = node.args
             if isinstance(name, ast.Constant) and isinstance(name.value, str):
@@ -187,11 +187,7 @@ def _put_by(statement: ast.AST) -> set[str]:
         call = statement.value
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
     values += [value.args[0] for value in values if isinstance(value, ast.Call) and value.args]
-    return {name for value in values if (name := _last_name(value))}
-
-
-def _last_name(node: ast.expr) -> str:
-    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return {name for value in values if (name := last_name(value))}
 
 
 def _puts(function: FunctionDeclaration) -> Iterator[Put]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import FunctionDeclaration, caught_names
-from driftcheck.surface.syntax import nodes_of, own_nodes
+from driftcheck.surface.syntax import called_name, nodes_of, own_nodes
 from driftcheck.surface.types import Absent, External
 from driftcheck.surface.value_scope import Closure, ValueScope
 from driftcheck.surface.values import Value, calculate, item_of, items_of, one_of, truth_of
@@ -206,7 +206,7 @@ class Interpreter:
     def _note_doubt(self, node: ast.stmt, frame: _Frame) -> None:
         """Notes that a statement within a `try` calls something of which nothing is known, so that it may raise."""
         if frame.attempts and any(
-            isinstance(inner, ast.Call) and _called_name(inner) not in _SAFE_CALLS for inner in nodes_of(node)
+            isinstance(inner, ast.Call) and called_name(inner) not in _SAFE_CALLS for inner in nodes_of(node)
         ):
             frame.may_raise.add("")
 
@@ -385,11 +385,6 @@ def is_mutable(node: ast.expr | None) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
         return node.func.id in ("list", "set", "sorted")
     return isinstance(node, ast.List | ast.Set | ast.ListComp | ast.SetComp)
-
-
-def _called_name(node: ast.Call) -> str:
-    called = node.func
-    return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
 
 
 def parameter_names(declaration: FunctionDeclaration) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
@@ -65,7 +64,7 @@ class NameChains:
 
     def _held_at(self, module: ModuleDeclaration | None, line: int, name: str) -> ClassDeclaration | None:
         """The class of what the class around a line has under the name."""
-        for class_ in _classes_of(module) if module is not None else ():
+        for class_ in module.classes() if module is not None else ():
             if class_.line <= line <= (class_.node.end_lineno or 0):
                 return _only_class(self.program.inference.attribute(Instance(Class(class_)), name))
         return None
@@ -85,7 +84,7 @@ class NameChains:
                 continue
             if elsewhere.search(module.text):
                 return True
-            for class_ in _classes_of(module):
+            for class_ in module.classes():
                 if first not in class_.members and next(self.program.classes.stores(class_, first), None) is None:
                     continue
                 held = _only_class(self.program.inference.attribute(Instance(Class(class_)), first))
@@ -93,13 +92,6 @@ class NameChains:
                 if not isinstance(found, Absent):
                     return True
         return False
-
-
-def _classes_of(module: ModuleDeclaration) -> Iterator[ClassDeclaration]:
-    for bindings in module.names.values():
-        for binding in bindings:
-            if binding.class_ is not None:
-                yield binding.class_
 
 
 def _attribute_read(node: ast.expr, scope: Scope) -> str | None:

@@ -22,6 +22,7 @@ from driftcheck.surface.types import (
     members_of,
 )
 from driftcheck.surface.values import Described, Names, Value
+from driftcheck.surface.words import encoded
 
 if TYPE_CHECKING:
     from driftcheck.surface.facts import Facts
@@ -194,7 +195,7 @@ class Probes:
         """True where a class of the client's defines a member of that name."""
         if (known := self._defined.get(name)) is not None:
             return known
-        needle = re.escape(name).encode("utf-8", "surrogatepass")
+        needle = encoded(re.escape(name))
         pattern = re.compile(rb"^[ \t]+(?:(?:async[ \t]+)?def[ \t]+%s\b|%s[ \t]*[:=])" % (needle, needle), re.MULTILINE)
         found = any(pattern.search(data) for _, data in self.program.client_holding(name))
         self._defined[name] = found
@@ -210,7 +211,7 @@ class Probes:
         """True where the client itself stores an attribute of that name, somewhere."""
         found = self._stored.get(name)
         if found is None:
-            needle = re.escape(name).encode("utf-8", "surrogatepass")
+            needle = encoded(re.escape(name))
             pattern = re.compile(
                 rb"\.%s\s*(:[^=\n]+)?=[^=]|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle), re.MULTILINE
             )
@@ -267,7 +268,7 @@ class Probes:
 
 def _putting(name: str) -> re.Pattern[bytes]:
     """What stores an attribute of that name on something else than a method's own receiver."""
-    needle = re.escape(name).encode("utf-8", "surrogatepass")
+    needle = encoded(re.escape(name))
     return re.compile(
         rb"\b(?!(?:self|cls)\.%s\b)\w+(?:\.\w+|\[[^\]\n]*\])*\.%s\s*(?::[^=\n]+)?=[^=]"
         rb"|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle, needle)

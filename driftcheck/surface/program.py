@@ -46,7 +46,7 @@ from driftcheck.surface.types import (
     members_of,
     union,
 )
-from driftcheck.surface.words import Source, Words
+from driftcheck.surface.words import Source, Words, encoded, sources_of
 from driftcheck.tree import SourceTree
 
 # Compiled or generated modules, which a source tree or a wheel for other hardware does not list.
@@ -567,7 +567,7 @@ class Program:
     def target_sources(self) -> list[Source]:
         """Every source of the target with its path, for searches through the whole of it."""
         if self._sources is None:
-            self._sources = [(path, self.target.read(path)) for path in sorted(self.target_index.sources.values())]
+            self._sources = sources_of(self.target_index)
         return self._sources
 
     def target_holding(self, *words: str) -> list[Source]:
@@ -590,10 +590,7 @@ class Program:
                 yield module
 
     def _client_sources(self) -> list[Source]:
-        index = self.client_index
-        if index is None:
-            return []
-        return [(path, index.tree.read(path)) for path in sorted(index.sources.values())]
+        return sources_of(self.client_index) if self.client_index is not None else []
 
     def quotes(self, class_: ClassDeclaration, name: str) -> bool:
         """True where a class's source holds the name in quotes."""
@@ -617,7 +614,7 @@ class Program:
         if found is None:
             pattern = re.compile(
                 rb"(\.%s\s*(:[^=\n]+)?=[^=]|[\"']%s[\"']|^\s+(async\s+)?def %s\b|^\s+%s\s*[:=])"
-                % ((name.encode("utf-8", "surrogatepass"),) * 4),
+                % ((encoded(name),) * 4),
                 re.MULTILINE,
             )
             found = any(pattern.search(data) for _, data in self.target_holding(name))

@@ -111,7 +111,7 @@ class Registry:
             if name is None or not name.startswith(f"{self.rules.package}."):
                 continue
             module = self.program.module(name)
-            for class_ in _classes_of(module) if module is not None else ():
+            for class_ in module.classes() if module is not None else ():
                 for function in class_.methods():
                     if needle in function.source:
                         yield class_, function
@@ -260,10 +260,3 @@ def _entries(table: str, node: ast.Dict) -> Iterator[tuple[str, tuple[str, str, 
         parts = [part.value for part in value.elts if isinstance(part, ast.Constant) and isinstance(part.value, str)]
         if len(parts) == len(value.elts) == 2:
             yield key.value, (table, parts[0], parts[1])
-
-
-def _classes_of(module: ModuleDeclaration) -> Iterator[ClassDeclaration]:
-    for bindings in module.names.values():
-        for binding in bindings:
-            if binding.class_ is not None:
-                yield binding.class_

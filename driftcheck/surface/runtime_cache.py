@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
+from driftcheck.kept import keep
 from driftcheck.surface.interpreter import PROBE, Record, Session
 
 _CACHED_FILES = 64
@@ -57,23 +57,7 @@ class RuntimeCache:
         # Another audit may have stored meanwhile; one that does so at this very moment loses nothing but time.
         merged = {**self._load(), **kept}
         content = {"python": session.python, "folders": _stamps(session.folders), "answers": merged}
-        with suppress(OSError):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            descriptor, temporary = tempfile.mkstemp(dir=self._path.parent, suffix=".tmp")
-            try:
-                with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                    json.dump(content, file, sort_keys=True)
-                os.replace(temporary, self._path)
-            except BaseException:
-                os.unlink(temporary)
-                raise
-            self._prune()
-
-    def _prune(self) -> None:
-        assert self._path is not None
-        files = sorted(self._path.parent.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in files[_CACHED_FILES:]:
-            path.unlink(missing_ok=True)
+        keep(self._path, json.dumps(content, sort_keys=True).encode("ascii"), most=_CACHED_FILES)
 
 
 def _identity(session: Session) -> list[str]:

@@ -69,6 +69,16 @@ def nodes_around(tree: ast.Module, text: str, word: str) -> Iterator[ast.AST]:
             pending.append(child)
 
 
+def last_name(node: ast.AST) -> str:
+    """The name itself, or that of the attribute read; "" for any other node."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+
+
+def called_name(node: ast.AST) -> str:
+    """As `last_name`; of a call, that of what it calls."""
+    return last_name(node.func if isinstance(node, ast.Call) else node)
+
+
 def own_nodes(body: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """The nodes of a function's body in order, those of functions and classes inside left out."""
     pending = list(body[::-1])

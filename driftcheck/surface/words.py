@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from driftcheck.surface.modules import ModuleIndex
+
 Source = tuple[str, bytes]
 """A path, and what the file of that path holds."""
 
 # What is no letter, digit or underscore becomes a space; bytes of other alphabets are letters here.
 _SPACED = bytes(byte if byte > 127 or chr(byte).isalnum() or byte == ord("_") else ord(" ") for byte in range(256))
+
+
+def encoded(text: str) -> bytes:
+    """A word or pattern as bytes; a string may hold what no file can, and then stands nowhere."""
+    return text.encode("utf-8", "surrogatepass")
+
+
+def sources_of(index: ModuleIndex) -> list[Source]:
+    """Every source of a tree with its path, in order; raises as the tree's `read` does."""
+    return [(path, index.tree.read(path)) for path in sorted(index.sources.values())]
 
 
 class Words:
@@ -25,7 +37,7 @@ class Words:
             self._sources, self._places = self._index()
         found: set[int] | None = None
         for word in words:
-            places = self._places.get(word.encode("utf-8", "surrogatepass"), ())
+            places = self._places.get(encoded(word), ())
             found = set(places) if found is None else found.intersection(places)
         return [self._sources[number] for number in sorted(found or ())]
 

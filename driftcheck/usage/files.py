@@ -28,7 +28,8 @@ class ClientFiles:
         self.target_names = ModuleIndex(target).top_level
         self.shared: dict[str, ModuleDeclaration] = {}
         self.lines: Lines = {}
-        self.words = Words(self._sources)
+        self._read: list[Source] = []
+        self.words = Words(lambda: self._read)
         self.replaced_modules: set[str] = set()
         self.puts_modules_in_place = False
         self.count = len(self.index.sources)
@@ -39,9 +40,6 @@ class ClientFiles:
         pattern = re.compile(rb"[\"']((?:" + tops + rb")(?:\.\w+)+)[.:]\w+[\"']")
         named = {found.decode(errors="replace") for name in wanted for found in pattern.findall(sources[name])}
         return {name for name in named if name in sources}
-
-    def _sources(self) -> list[Source]:
-        return [(path, self.client.read(path)) for path in sorted(self.index.sources.values())]
 
     def modules(self, skipped: list[Skipped]) -> list[ModuleDeclaration]:
         """The modules that name the target, and those that import them, in the order of their paths."""
@@ -56,12 +54,16 @@ class ClientFiles:
         skipped += [Skipped(path, "can't be listed") for path in getattr(self.client, "unlisted", ())]
         sources: dict[str, bytes] = {}
         for name, path in sorted(self.index.sources.items(), key=lambda item: item[1]):
-            if path.endswith(".pyi"):
-                continue
+            is_stub = path.endswith(".pyi")
             try:
-                sources[name] = self.client.read(path)
+                data = self.client.read(path)
             except DriftcheckError as error:
-                skipped.append(Skipped(path, str(error)))
+                if not is_stub:
+                    skipped.append(Skipped(path, str(error)))
+                continue
+            self._read.append((path, data))
+            if not is_stub:
+                sources[name] = data
         # A helper that does so need not itself name the target.
         self.puts_modules_in_place = any(
             b"sys.modules" in data and _MODULES_PUT_SOMEWHERE.search(data) for data in sources.values()

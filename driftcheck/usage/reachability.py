@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from driftcheck.surface.declarations import Binding, ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
-from driftcheck.surface.syntax import nodes_around
+from driftcheck.surface.syntax import called_name, nodes_around
 from driftcheck.surface.types import Class, Unknown
 from driftcheck.usage.importers import imported_modules
 
@@ -171,7 +171,7 @@ class Reachability:
         name = declaration.name
         if name.startswith("__") and name.endswith("__"):
             return True
-        if any(_last_name(decorator) not in _KEEPING for decorator in declaration.node.decorator_list):
+        if any(called_name(decorator) not in _KEEPING for decorator in declaration.node.decorator_list):
             return True
         owner = declaration.owner
         if isinstance(declaration, ClassDeclaration) or owner is None:
@@ -220,8 +220,3 @@ def _is_within(function: FunctionDeclaration | None, declaration: Declaration) -
 def _contains(declaration: Declaration, module: ModuleDeclaration, node: ast.expr | ast.AST) -> bool:
     line = getattr(node, "lineno", 0)
     return declaration.module is module and declaration.line <= line <= (declaration.node.end_lineno or 0)
-
-
-def _last_name(node: ast.expr) -> str:
-    called = node.func if isinstance(node, ast.Call) else node
-    return called.id if isinstance(called, ast.Name) else called.attr if isinstance(called, ast.Attribute) else ""
