@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import gc
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,12 +25,15 @@ from driftcheck.model import ClientSummary, Report, Skipped, TargetSummary
 from driftcheck.progress import Progress
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
+from driftcheck.surface.shelf import shelf_of
 from driftcheck.tree import SourceTree
 from driftcheck.usage.files import ClientFiles
 
 DEFAULT_TARGET = "vllm"
 # A client of which so many lines have to do with the target is worth a second process.
 _LARGE = 200
+# So many new objects take a noticeable time to look through.
+_MANY = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,13 +149,28 @@ def audit_trees(
     `chosen` says why this baseline, where nobody named it; `runtime` is the interpreter that confirms what is found,
     `model` the architecture that will be run. `processes` is 1 or 2, where not left to the client's size.
     """
-    was_enabled = gc.isenabled()
-    # Syntax trees are many small objects that live to the end: collecting among them costs more than parsing.
-    gc.disable()
-    try:
+    with _uncollected():
         return _Audit(client, target, baseline, model, processes).report(chosen, list(notices), runtime)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Keeps the garbage collector off: syntax trees are many small objects that live to the end.
+
+    Collecting among them costs more than parsing. Where they are many, they stay until the next audit begins, since
+    mostly there is none and the process ends.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    if gc.get_freeze_count():
+        gc.unfreeze()
+        gc.collect()
+    try:
+        yield
     finally:
         if was_enabled:
+            if gc.get_count()[0] > _MANY:
+                gc.freeze()
             gc.enable()
 
 
@@ -181,7 +200,7 @@ class _Audit:
     def report(self, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
         """The whole audit in order."""
         client = self._as_read()
-        reading = Reading(self.target, client)
+        reading = Reading(self.target, client, shelf_of(self.target))
         if self.model is not None:
             notices += _narrowed(reading.program, self.model)
         before, earlier = self._read(reading, client)
@@ -228,7 +247,14 @@ class _Audit:
         result.add("patches", patches)
         result.add(
             "attributes",
-            duck_typing(judged, questions, earlier_judge, before.pasts if before is not None else None, is_own=is_own),
+            duck_typing(
+                judged,
+                questions,
+                reading.asked,
+                earlier_judge,
+                before.pasts if before is not None else None,
+                is_own=is_own,
+            ),
         )
         contracts = broken_contracts(judged, judge, earlier_judge, is_own=is_own, client=self.modules)
         result.add("calls", contracts)
@@ -239,6 +265,9 @@ class _Audit:
             {completed(finding, self.files.lines): None for finding in without_consequences(running)},
             key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
         )
+        reading.keep()
+        if earlier is not None:
+            earlier.keep()
         target, baseline = self.target, self.baseline
         return Report(
             client=ClientSummary(
@@ -272,12 +301,14 @@ class _Audit:
             reading.read()
             self._leave_out(reading.skipped)
             return (reading.before(is_apart=False) if self.baseline is not None else None), None
-        earlier = Reading(self.baseline, client)
+        earlier = Reading(self.baseline, client, shelf_of(self.baseline))
         if self._works_apart():
             begun = begun_apart(functools.partial(_before, earlier))
             reading.read(beside=earlier)
             reading.load_families()
             before = begun()
+            if before.learned is not None and earlier.shelf is not None:
+                earlier.shelf.take(before.learned)
             before.patches = {key: usage for key, usage in earlier.patches.items() if key in before.verdicts}
         else:
             earlier.read()

@@ -27,10 +27,10 @@ class DuckTyping:
     `is_own` where the target is the very release that the client was written for.
     """
 
-    def __init__(self, target: Release, past: Callable[[FamilyUsage], Past | None], *, is_own: bool) -> None:
-        self.families = target.program.families
-        self.members = FamilyMembers(target)
-        self.patches = FamilyPatches(target)
+    def __init__(self, asked: Asked, past: Callable[[FamilyUsage], Past | None], *, is_own: bool) -> None:
+        self.members = asked.members
+        self.patches = asked.patches
+        self.families = asked.members.program.families
         self.past = past
         self.is_own = is_own
 
@@ -151,29 +151,28 @@ def _place_of(usage: FamilyUsage) -> Location:
     return Location(place.path, place.end_line, column, place.end_line, place.end_column)
 
 
-class Pasts:
-    """What one release made of the client's usages of members of families, asked as the baseline."""
+class Asked:
+    """What is asked of one release about members of families."""
 
     def __init__(self, judge: Judge) -> None:
         release = Release(judge)
         self.members = FamilyMembers(release)
         self.patches = FamilyPatches(release)
 
-    def of(self, usage: FamilyUsage) -> Past:
-        """What it made of one usage."""
+    def past(self, usage: FamilyUsage) -> Past:
+        """What it made of one usage, if it is the baseline."""
         return self.members.past(usage, self.patches.callers(usage) if usage.use == "patch" else frozenset())
 
-
-def pasts_of(judged: Sequence[Judged], judge: Judge) -> dict[Key, Past]:
-    """What a release made of all usages of members of families."""
-    usages = [usage for usage, _ in judged if isinstance(usage, FamilyUsage) and _is_judged(usage)]
-    pasts = Pasts(judge)
-    return {key_of(usage): pasts.of(usage) for usage in usages}
+    def pasts(self, judged: Sequence[Judged]) -> dict[Key, Past]:
+        """What it made of all usages of members of families."""
+        usages = [usage for usage, _ in judged if isinstance(usage, FamilyUsage) and _is_judged(usage)]
+        return {key_of(usage): self.past(usage) for usage in usages}
 
 
 def duck_typing(
     judged: Sequence[Judged],
     findings: Findings,
+    target: Asked,
     baseline: Judge | None,
     pasts: Mapping[Key, Past] | None,
     *,
@@ -181,18 +180,18 @@ def duck_typing(
 ) -> Answers:
     """What is found where the client touches members of families.
 
-    `findings` holds the target and the baseline's verdicts; `baseline` is the judge that gave them, None where there is
-    none, or where the target is the very release that the client was written for (`is_own`). `pasts` is what that one
-    made of the usages, None where it is still to be asked.
+    `findings` holds the baseline's verdicts; `baseline` is the judge that gave them, None where there is none, or where
+    the target is the very release that the client was written for (`is_own`). `pasts` is what that one made of the
+    usages, None where it is still to be asked.
     """
     usages = [usage for usage, _ in judged if isinstance(usage, FamilyUsage)]
     if not usages:
         return Answers()
-    asked = Pasts(baseline) if baseline is not None and pasts is None else None
+    asked = Asked(baseline) if baseline is not None and pasts is None else None
 
     def past(usage: FamilyUsage) -> Past | None:
         if findings.earlier(usage) is None:
             return None
-        return asked.of(usage) if asked is not None else (pasts or {}).get(key_of(usage))
+        return asked.past(usage) if asked is not None else (pasts or {}).get(key_of(usage))
 
-    return DuckTyping(Release(findings.judge), past, is_own=is_own).ask(usages)
+    return DuckTyping(target, past, is_own=is_own).ask(usages)

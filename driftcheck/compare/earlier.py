@@ -11,6 +11,7 @@ from driftcheck.compare.family_members import Past
 from driftcheck.compare.judge import Status, Verdict
 from driftcheck.compare.kinds import is_async
 from driftcheck.model import Signature, Skipped
+from driftcheck.surface.shelf import Learned
 from driftcheck.usage.usages import (
     AttributeUsage,
     EnvironmentUsage,
@@ -50,7 +51,8 @@ class Before:
     symbols of the classes that it makes instances of, `named` what it names in strings, `stores` what it stores on
     instances, `skipped` the files that could not be followed. `patches` are the patches as the baseline sees them, None
     where they have not been kept: they lead back into its trees. `pasts` is what families made of the client's usages
-    of their members, None where that is still to be asked.
+    of their members, None where that is still to be asked. `learned` is what another process learned of the baseline's
+    sources.
     """
 
     verdicts: dict[Key, Earlier]
@@ -61,6 +63,7 @@ class Before:
     skipped: tuple[Skipped, ...] = ()
     patches: dict[Key, PatchUsage] | None = None
     pasts: dict[Key, Past] | None = None
+    learned: Learned | None = None
 
 
 def earlier_verdicts(judged: Iterable[tuple[Usage, Verdict]]) -> dict[Key, Earlier]:

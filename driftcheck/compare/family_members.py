@@ -84,6 +84,7 @@ class FamilyMembers:
         self.release = release
         self.program = release.program
         self._attributes: dict[tuple[ClassDeclaration, str], Type] = {}
+        self._outcomes: dict[int, tuple[FamilyUsage, Outcome]] = {}
         self._methods: dict[str, frozenset[str]] = {}
         self._signatures: dict[tuple[str, str], dict[str, str]] = {}
 
@@ -96,6 +97,12 @@ class FamilyMembers:
 
     def outcome(self, usage: FamilyUsage) -> Outcome:
         """What the classes of the usage's family make of it."""
+        known = self._outcomes.get(id(usage))
+        if known is None:
+            known = self._outcomes[id(usage)] = (usage, self._outcome(usage))
+        return known[1]
+
+    def _outcome(self, usage: FamilyUsage) -> Outcome:
         breaks: list[Break] = []
         fitting: set[str] = set()
         for class_ in self.program.families.classes(usage.family):

@@ -19,6 +19,7 @@ class FamilyPatches:
 
     def __init__(self, target: Release) -> None:
         self.target = target
+        self._found: dict[int, tuple[FamilyUsage, list[tuple[CallSite, BindingProblem, str]]]] = {}
 
     def callers(self, usage: FamilyUsage) -> frozenset[str]:
         """The classes whose calls a replacement does not take."""
@@ -62,6 +63,12 @@ class FamilyPatches:
 
     def _refused(self, usage: FamilyUsage) -> list[tuple[CallSite, BindingProblem, str]]:
         """The calls of a member that the replacement does not take, with what is wrong and the class that calls."""
+        known = self._found.get(id(usage))
+        if known is None:
+            known = self._found[id(usage)] = (usage, self._search(usage))
+        return known[1]
+
+    def _search(self, usage: FamilyUsage) -> list[tuple[CallSite, BindingProblem, str]]:
         if usage.name != "forward" or not isinstance(usage.value, Function):
             return []
         declaration = usage.value.declaration

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 
 from driftcheck.compare.additions import Additions
 from driftcheck.compare.confirm import Judged
-from driftcheck.compare.duck_typing import pasts_of
+from driftcheck.compare.duck_typing import Asked
 from driftcheck.compare.earlier import Before, Key, earlier_verdicts, key_of
 from driftcheck.compare.hidden import called_classes
 from driftcheck.compare.judge import Judge
 from driftcheck.model import Skipped
 from driftcheck.surface.declarations import ModuleDeclaration
 from driftcheck.surface.program import Program
+from driftcheck.surface.shelf import Shelf
 from driftcheck.surface.words import Words
 from driftcheck.tree import SourceTree
 from driftcheck.usage.collector import Collector
@@ -45,14 +46,16 @@ class Reading:
     nested too deeply to follow.
     """
 
-    def __init__(self, target: SourceTree, client: Client) -> None:
+    def __init__(self, target: SourceTree, client: Client, shelf: Shelf | None = None) -> None:
         self.client = client
-        self.program = Program(target, client.tree, shared=client.declared, client_words=client.words)
+        self.shelf = shelf
+        self.program = Program(target, client.tree, shared=client.declared, client_words=client.words, shelf=shelf)
         self.program.replaced_modules = set(client.replaced)
         if client.model is not None:
             self.program.families.choose(client.model)
         self.judge = Judge(self.program)
         self.judge.client_methods = _methods_of(client.modules)
+        self.asked = Asked(self.judge)
         self.reachability = Reachability(self.program, client.modules)
         self.judged: list[Judged] = []
         self.patches: dict[Key, PatchUsage] = {}
@@ -92,7 +95,12 @@ class Reading:
 
     def load_families(self) -> None:
         """Reads the classes of the families that the client touches, while another release is read elsewhere."""
-        pasts_of(self.judged, self.judge)
+        self.asked.pasts(self.judged)
+
+    def keep(self) -> None:
+        """Keeps what was learned of the release's sources for the next audit."""
+        if self.shelf is not None:
+            self.shelf.store()
 
     def leave_out(self, skipped: Collection[Skipped]) -> None:
         """Forgets what was found in files that could not be followed under another release."""
@@ -119,7 +127,8 @@ class Reading:
             self.stores,
             tuple(self.skipped),
             None if is_apart else patches,
-            pasts_of(running, self.judge) if is_apart else None,
+            self.asked.pasts(running) if is_apart else None,
+            self.shelf.new if is_apart and self.shelf is not None else None,
         )
 
     def note_patches(self, module: ModuleDeclaration) -> None:

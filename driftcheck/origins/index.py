@@ -14,6 +14,7 @@ from driftcheck.origins.names import normalized, parsed_version, sorted_versions
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
+    from pathlib import Path
 
     from driftcheck.origins.settings import Settings
 
@@ -41,6 +42,11 @@ class ReleaseTree:
     def file(self) -> str:
         """The name of the archive on the index."""
         return self._manifest.file
+
+    @property
+    def cache_folder(self) -> Path:
+        """The folder in which the release is kept, and what else is learned of it."""
+        return self._cache.folder
 
     @property
     def paths(self) -> Collection[str]:

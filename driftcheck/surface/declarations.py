@@ -257,10 +257,20 @@ def parse_source(text: str) -> ast.Module:
         raise UnreadableSource(str(error)) from None
 
 
-def declare_module(name: str, path: str, data: bytes, *, keep_tree: bool = False) -> ModuleDeclaration:
-    """What the module of that name and path declares; raises UnreadableSource."""
+def declare_module(
+    name: str,
+    path: str,
+    data: bytes,
+    *,
+    keep_tree: bool = False,
+    parse: Callable[[str, str], ast.Module] | None = None,
+) -> ModuleDeclaration:
+    """What the module of that name and path declares; raises UnreadableSource.
+
+    `parse` gives the syntax tree of the text at a path; it may lack the bodies of functions.
+    """
     text = decode_source(data)
-    tree = parse_source(text)
+    tree = parse_source(text) if parse is None else parse(path, text)
     stem = path.rpartition("/")[2].partition(".")[0]
     module = ModuleDeclaration(name, path, stem == "__init__", text)
     if keep_tree:
@@ -482,15 +492,15 @@ def _parse_body(module: ModuleDeclaration, node: FunctionNode) -> list[ast.stmt]
     segment = "\n".join(module.lines[node.lineno - 1 : node.end_lineno])
     if node.col_offset:
         # An indented definition is parsed as the body of an `if`, so that columns and multi-line strings stay true.
-        text, shift = f"if 1:\n{segment}", node.lineno - 2
+        segment, before = f"if 1:\n{segment}", node.lineno - 2
     else:
-        text, shift = segment, node.lineno - 1
+        before = node.lineno - 1
     try:
-        tree = parse_source(text)
+        # Empty lines in front make its lines those of the module.
+        tree = parse_source("\n" * before + segment)
     except UnreadableSource:
         # Something else stands on the first or last line (`if x: def …`, a semicolon): the body stays unread.
         return []
-    ast.increment_lineno(tree, shift)
     for found in all_statements(tree.body):
         if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) and found.name == node.name:
             return found.body

@@ -21,7 +21,9 @@ class Heirs:
     def __init__(self, program: Program, *, with_client: bool = False) -> None:
         self.program = program
         self.with_client = with_client
-        self._named: dict[str, set[tuple[str, str]]] | None = None
+        self._named: dict[str, set[tuple[str, str]]] = {}
+        self._noted: set[str] = set()
+        self._has_client = False
         self._memo: dict[ClassDeclaration, tuple[ClassDeclaration, ...]] = {}
 
     def of(self, class_: ClassDeclaration) -> tuple[ClassDeclaration, ...]:
@@ -47,19 +49,20 @@ class Heirs:
 
     def _naming(self, name: str) -> set[tuple[str, str]]:
         """The class statements that name a class among their bases, as (module, class)."""
-        if self._named is None:
-            self._named = {}
-            index = self.program.target_index
-            for path, data in self.program.target_sources():
+        index = self.program.target_index
+        for path, data in self.program.target_holding(name):
+            if path not in self._noted:
+                self._noted.add(path)
                 self._note(index.name_of(path) or "", data)
-            for module_name in self.program.loaded_modules() if self.with_client else ():
+        if self.with_client and not self._has_client:
+            self._has_client = True
+            for module_name in self.program.loaded_modules():
                 module = self.program.module(module_name)
                 if module is not None and not self.program.is_target(module_name):
                     self._note(module_name, module.text.encode())
         return self._named.get(name, set())
 
     def _note(self, module_name: str, data: bytes) -> None:
-        assert self._named is not None
         for heir, bases in _CLASS.findall(data):
             for base in set(_NAME.findall(bases)):
                 self._named.setdefault(base.decode(), set()).add((module_name, heir.decode()))

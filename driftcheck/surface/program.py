@@ -32,6 +32,7 @@ from driftcheck.surface.installed import Installations
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.name_chains import NameChains
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from driftcheck.surface.shelf import Shelf
 from driftcheck.surface.types import (
     NONE,
     Absent,
@@ -46,7 +47,7 @@ from driftcheck.surface.types import (
     members_of,
     union,
 )
-from driftcheck.surface.words import Source, Words, encoded, sources_of
+from driftcheck.surface.words import Source, Words, encoded, words_of
 from driftcheck.tree import SourceTree
 
 # Compiled or generated modules, which a source tree or a wheel for other hardware does not list.
@@ -81,6 +82,7 @@ class Program:
         *,
         shared: dict[str, ModuleDeclaration] | None = None,
         client_words: Words | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         self.target = target
         self.client = client
@@ -95,14 +97,16 @@ class Program:
         self._modules: dict[str, ModuleDeclaration | None] = dict(shared) if shared is not None else {}
         self._stores: dict[str, bool] = {}
         self._registered: frozenset[str] | None = None
-        self._sources: list[Source] | None = None
-        self._target_words = Words(self.target_sources)
-        self._client_words = client_words or Words(self._client_sources)
+        self._shelf = shelf
+        self._read: dict[str, bytes] = {}
+        self._target_words = Words(lambda: sorted(self.target_index.sources.values()), self._target_source, shelf)
+        self._client_words = client_words or words_of(self.client_index)
         self._names: dict[tuple[str, str, bool], Type] = {}
         self._resolving: set[tuple[str, str, bool]] = set()
         self._attempts: dict[int, bool | None] = {}
         self._attempting: set[int] = set()
         self._function_scopes: dict[FunctionDeclaration, FunctionScope] = {}
+        self._class_sources: dict[ClassDeclaration, str] = {}
         self._getattrs: dict[str, ModuleGetattr | None] = {}
         self.facts = Facts(self)
         self.conditional = ConditionalDefinitions(self)
@@ -150,13 +154,19 @@ class Program:
             if path is None:
                 continue
             try:
-                self._modules[name] = declare_module(
-                    name, path, index.tree.read(path), keep_tree=index is self.client_index
-                )
+                self._modules[name] = self._declared(index, name, path)
             except UnreadableSource as error:
                 self.unreadable[path] = str(error)
             break
         return self._modules[name]
+
+    def _declared(self, index: ModuleIndex, name: str, path: str) -> ModuleDeclaration:
+        if index is self.client_index:
+            return declare_module(name, path, index.tree.read(path), keep_tree=True)
+        if index is not self.target_index:
+            return declare_module(name, path, index.tree.read(path))
+        parse = self._shelf.parse if self._shelf is not None else None
+        return declare_module(name, path, self._target_source(path), parse=parse)
 
     def loaded_modules(self) -> Iterable[str]:
         """The names of the modules read so far."""
@@ -564,11 +574,12 @@ class Program:
 
     # Where things are
 
-    def target_sources(self) -> list[Source]:
-        """Every source of the target with its path, for searches through the whole of it."""
-        if self._sources is None:
-            self._sources = sources_of(self.target_index)
-        return self._sources
+    def _target_source(self, path: str) -> bytes:
+        """The bytes of a source of the target; raises as the tree's `read` does."""
+        found = self._read.get(path)
+        if found is None:
+            found = self._read[path] = self.target_index.tree.read(path)
+        return found
 
     def target_holding(self, *words: str) -> list[Source]:
         """The sources of the target that hold all of these words."""
@@ -589,13 +600,13 @@ class Program:
             if module is not None and module.has_tree:
                 yield module
 
-    def _client_sources(self) -> list[Source]:
-        return sources_of(self.client_index) if self.client_index is not None else []
-
     def quotes(self, class_: ClassDeclaration, name: str) -> bool:
         """True where a class's source holds the name in quotes."""
-        lines = class_.module.lines[class_.line - 1 : class_.node.end_lineno]
-        return any(f'"{name}"' in line or f"'{name}'" in line for line in lines)
+        source = self._class_sources.get(class_)
+        if source is None:
+            lines = class_.module.lines[class_.line - 1 : class_.node.end_lineno]
+            source = self._class_sources[class_] = "\n".join(lines)
+        return f'"{name}"' in source or f"'{name}'" in source
 
     def registers(self, name: str) -> bool:
         """True where some source of the target registers a parameter or buffer of that name on a module of torch."""

@@ -10,7 +10,7 @@ from driftcheck.knowledge import knowledge_of
 from driftcheck.model import Skipped
 from driftcheck.surface.declarations import ModuleDeclaration, UnreadableSource, declare_module
 from driftcheck.surface.modules import ModuleIndex
-from driftcheck.surface.words import Source, Words
+from driftcheck.surface.words import Words
 from driftcheck.tree import SourceTree
 from driftcheck.usage.importers import with_importers
 
@@ -28,8 +28,8 @@ class ClientFiles:
         self.target_names = ModuleIndex(target).top_level
         self.shared: dict[str, ModuleDeclaration] = {}
         self.lines: Lines = {}
-        self._read: list[Source] = []
-        self.words = Words(lambda: self._read)
+        self._read: dict[str, bytes] = {}
+        self.words = Words(lambda: list(self._read), self._read.__getitem__)
         self.replaced_modules: set[str] = set()
         self.puts_modules_in_place = False
         self.count = len(self.index.sources)
@@ -61,7 +61,7 @@ class ClientFiles:
                 if not is_stub:
                     skipped.append(Skipped(path, str(error)))
                 continue
-            self._read.append((path, data))
+            self._read[path] = data
             if not is_stub:
                 sources[name] = data
         # A helper that does so need not itself name the target.

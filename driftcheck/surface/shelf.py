@@ -1,0 +1,115 @@
+"""What was learned of a release's sources, kept in the user's cache folder for the next audit against that release."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import os
+import sys
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from driftcheck.errors import DriftcheckError
+from driftcheck.kept import keep
+from driftcheck.surface.declarations import UnreadableSource, parse_source
+from driftcheck.surface.outlines import outline_of
+from driftcheck.tree import SourceTree
+
+# Another number for another way to make or to keep what is kept.
+_FORMAT = 1
+_KEPT_FILES = 24
+_LARGEST = 256_000_000
+
+
+def shelf_of(tree: SourceTree) -> Shelf | None:
+    """The shelf of a release that is in the cache, None for any other tree; other contents have another shelf."""
+    folder: Path | None = getattr(tree, "cache_folder", None)
+    if folder is None:
+        return None
+    digest = hashlib.sha256(f"{_FORMAT} {sys.version}\0".encode())
+    for path in sorted(tree.paths):
+        try:
+            content = tree.digest(path)
+        except DriftcheckError:
+            # An extension module, which holds no words.
+            continue
+        digest.update(f"{path} {content}\0".encode("utf-8", "surrogateescape"))
+    return Shelf(folder / "shelves" / f"{digest.hexdigest()[:40]}.pack")
+
+
+@dataclass(slots=True)
+class Learned:
+    """What sources come to: `outlines` by path, `words` with the numbers of the sources that hold each, packed."""
+
+    outlines: dict[str, str] = field(default_factory=dict)
+    words: dict[bytes, bytes] | None = None
+
+
+class Shelf:
+    """What is kept of one release in one file; one that is missing or damaged counts as empty."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._kept: Learned | None = None
+        self.new = Learned()
+
+    def parse(self, path: str, text: str) -> ast.Module:
+        """The syntax tree of a source, some or all of its functions without bodies; raises UnreadableSource."""
+        outline = self._known.outlines.get(path) or self.new.outlines.get(path)
+        if outline is not None:
+            try:
+                return parse_source(outline)
+            except UnreadableSource:
+                pass
+        tree = parse_source(text)
+        made = outline_of(text, tree)
+        if made is not None:
+            self.new.outlines[path] = made
+        return tree
+
+    @property
+    def words(self) -> Mapping[bytes, bytes] | None:
+        """The words of the sources, None where they are not known yet."""
+        return self._known.words or self.new.words
+
+    def note_words(self, words: dict[bytes, bytes]) -> None:
+        """Notes the words of the sources."""
+        self.new.words = words
+
+    def take(self, learned: Learned) -> None:
+        """Adds what was learned elsewhere."""
+        self.new.outlines.update(learned.outlines)
+        self.new.words = self.new.words or learned.words
+
+    def store(self) -> None:
+        """Keeps what is new beside what others have kept meanwhile."""
+        import msgspec
+
+        if not self.new.outlines and self.new.words is None:
+            return
+        kept = self._load()
+        kept.outlines.update(self.new.outlines)
+        kept.words = kept.words or self.new.words
+        keep(self._path, zlib.compress(msgspec.msgpack.encode(kept), 1), most=_KEPT_FILES)
+
+    @property
+    def _known(self) -> Learned:
+        if self._kept is None:
+            self._kept = self._load()
+        return self._kept
+
+    def _load(self) -> Learned:
+        import msgspec
+
+        try:
+            if self._path.is_symlink() or self._path.stat().st_size > _LARGEST:
+                return Learned()
+            unpacker = zlib.decompressobj()
+            content = unpacker.decompress(self._path.read_bytes(), _LARGEST)
+            found = msgspec.msgpack.decode(content, type=Learned)
+            os.utime(self._path)
+        except (OSError, zlib.error, msgspec.MsgspecError, ValueError, RecursionError):
+            return Learned()
+        return found
