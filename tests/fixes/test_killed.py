@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import filelock
 import pytest
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.fixes.changes import Change
 from driftcheck.fixes.restoring import restore
-from driftcheck.fixes.state import state_folder
+from driftcheck.fixes.state import locked, state_folder
 from driftcheck.fixes.writing import write
 from tests.fixes.killed import NEW, OLD
 
@@ -113,6 +116,28 @@ def test_a_killed_restore_loses_no_edit(tmp_path: Path) -> None:
         asides = {path: found.pop(path) for path in list(found) if ".edited" in path}
         assert found == OLD, copy.name
         assert b"edited" in asides.values()
+
+
+def test_a_lock_in_a_folder_that_was_removed_keeps_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever had the lock before may remove the folder just when it is locked again, and a third one make it anew."""
+    removed: list[Path] = []
+
+    class Late(filelock.FileLock):
+        def acquire(self, timeout: float | None = None) -> Any:  # type: ignore[override]
+            held = super().acquire(timeout)
+            if not removed:
+                removed.append(tmp_path / "state")
+                shutil.rmtree(tmp_path / "state")
+                (tmp_path / "state").mkdir()
+                (tmp_path / "state" / "lock").touch()
+            return held
+
+    monkeypatch.setattr(filelock, "FileLock", Late)
+    with locked(tmp_path / "state"):
+        assert removed
+        with pytest.raises(filelock.Timeout), filelock.FileLock(tmp_path / "state" / "lock").acquire(timeout=0):
+            pass
+    assert not (tmp_path / "state").exists()
 
 
 WRITER = """
