@@ -28,6 +28,7 @@ from driftcheck.surface.program import Program
 from driftcheck.surface.shelf import shelf_of
 from driftcheck.tree import SourceTree
 from driftcheck.usage.files import ClientFiles
+from driftcheck.usage.usages import CallUsage
 
 DEFAULT_TARGET = "vllm"
 # A client of which so many lines have to do with the target is worth a second process.
@@ -44,6 +45,50 @@ class _Runtime:
     timeout: float | None
     cache_folder: Path | None
     cache_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What an audit is about, found and fetched: the client, and the releases that it is held against.
+
+    `chosen` says why this baseline, where nobody named it; `cache` is where reports are kept, None where they are not.
+    """
+
+    client: SourceTree
+    target: SourceTree
+    baseline: SourceTree | None
+    chosen: str | None
+    notices: tuple[str, ...]
+    model: str | None
+    runtime: _Runtime | None
+    cache: Path | None
+
+    def audited(self, client: SourceTree | None = None) -> Report:
+        """The report on the client, or on an edited copy of it."""
+        from driftcheck.remembered import Remembered
+
+        tree = client if client is not None else self.client
+        if self.runtime is not None or self.cache is None:
+            # What an interpreter imports depends on more than on the sources at hand.
+            return self._made(tree)
+        parts = (self.chosen, self.model, *self.notices)
+        remembered = Remembered(self.cache, (tree, self.target, self.baseline), parts)
+        report = remembered.report()
+        if report is None:
+            report = self._made(tree)
+            remembered.keep(report)
+        return report
+
+    def _made(self, client: SourceTree) -> Report:
+        return audit_trees(
+            client,
+            self.target,
+            self.baseline,
+            chosen=self.chosen,
+            notices=self.notices,
+            runtime=self.runtime,
+            model=self.model,
+        )
 
 
 def audit(
@@ -65,10 +110,37 @@ def audit(
     `model` is the architecture that will be run, where only its classes count. `remember` takes the report of an
     earlier audit where nothing that went into it has changed.
     """
+    return sources_of(
+        client,
+        against=against,
+        baseline=baseline,
+        python=python,
+        static=static,
+        offline=offline,
+        timeout=timeout,
+        model=model,
+        remember=remember,
+        progress=progress,
+    ).audited()
+
+
+def sources_of(
+    client: str,
+    *,
+    against: str | None = None,
+    baseline: str | None = None,
+    python: str | None = None,
+    static: bool = False,
+    offline: bool = False,
+    timeout: float | None = None,
+    model: str | None = None,
+    remember: bool = True,
+    progress: Progress | None = None,
+) -> Sources:
+    """Finds what an audit with these arguments (see `audit`) is about; raises DriftcheckError where it can't be had."""
     from driftcheck.origins.baseline import baseline_specification
     from driftcheck.origins.select import client_tree, target_tree
     from driftcheck.origins.settings import Settings
-    from driftcheck.remembered import Remembered
 
     settings = Settings(offline=offline, python=python, progress=_fetching(progress))
     target = target_tree(against or DEFAULT_TARGET, settings=settings)
@@ -104,15 +176,31 @@ def audit(
     executable = getattr(target, "executable", None)
     if executable is not None and not static:
         runtime = _Runtime(str(executable), timeout, settings.cache, getattr(target, "record_digest", None))
-    if runtime is not None or not remember:
-        # What an interpreter imports depends on more than on the sources at hand.
-        return audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), runtime=runtime, model=model)
-    remembered = Remembered(settings.cache, (tree, target, earlier), (chosen, model, *notices))
-    report = remembered.report()
-    if report is None:
-        report = audit_trees(tree, target, earlier, chosen=chosen, notices=tuple(notices), model=model)
-        remembered.keep(report)
-    return report
+    cache = settings.cache if remember else None
+    return Sources(tree, target, earlier, chosen, tuple(notices), model, runtime, cache)
+
+
+def releases_in(text: str, *, offline: bool = False) -> list[str]:
+    """The releases of the default target in a range such as '>=0.11,<0.18', the newest first.
+
+    Raises DriftcheckError where the text is no range, or no release is in it.
+    """
+    from packaging.specifiers import InvalidSpecifier, SpecifierSet
+
+    from driftcheck.origins.offers import offers
+    from driftcheck.origins.settings import Settings
+
+    try:
+        wanted = SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise DriftcheckError(f"{text!r} is no range of releases; write '>=0.11,<0.18' for example") from error
+    if not text.strip():
+        raise DriftcheckError("an empty range holds every release; write '>=0.11,<0.18' for example")
+    known = offers(DEFAULT_TARGET, Settings(offline=offline))
+    found = [each.version for each in known if wanted.contains(each.version)]
+    if not found:
+        raise DriftcheckError(f"no release of {DEFAULT_TARGET} is in {text}")
+    return [f"{DEFAULT_TARGET}=={version}" for version in reversed(found)]
 
 
 def _import_name(target: SourceTree, against: str | None) -> str:
@@ -258,7 +346,7 @@ class _Audit:
         )
         contracts = broken_contracts(judged, judge, earlier_judge, is_own=is_own, client=self.modules)
         result.add("calls", contracts)
-        result.findings = explained(result.findings, judge)
+        result.findings = explained(result.findings, judge, judged)
         reachability = reading.reachability
         running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
         findings = sorted(
@@ -286,6 +374,7 @@ class _Audit:
             notices=tuple(notices),
             sources=tuple(quoted(findings, self.files.lines)),
             reasons=reasons_of(findings, judge),
+            bound=_bound(judged) if runtime is not None else (),
         )
 
     def _as_read(self) -> Client:
@@ -337,6 +426,16 @@ class _Audit:
         return self.baseline is self.target or (
             same and self.baseline.version is not None and self.target.origin != "memory"
         )
+
+
+def _bound(judged: Sequence[Judged]) -> tuple[tuple[str, int], ...]:
+    """Where the calls stand that the target's interpreter has bound."""
+    places = {
+        (usage.location.path, usage.location.line)
+        for usage, verdict in judged
+        if isinstance(usage, CallUsage) and verdict.status == "fits" and verdict.confirmed_by is not None
+    }
+    return tuple(sorted(places))
 
 
 def _before(reading: Reading) -> Before:

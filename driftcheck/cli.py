@@ -51,7 +51,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0 nothing found, 1 findings, 2 could not check."""
     try:
         options = _parser().parse_args(arguments)
-        command = {"audit": _audit, "surface": _surface, "explain": _explain}[options.command]
+        command = {
+            "audit": _audit,
+            "fix": _fix,
+            "restore": _restore,
+            "surface": _surface,
+            "explain": _explain,
+        }[options.command]
         return command(options)
     except DriftcheckError as error:
         _complain(str(error))
@@ -95,6 +101,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"driftcheck {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_audit(commands)
+    _add_fix(commands)
     _add_surface(commands)
     _add_explain(commands)
     return parser
@@ -109,8 +116,28 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    audit.add_argument("clients", nargs="*", metavar="CLIENT", help="the code to check")
-    releases = audit.add_argument_group("what it is held against")
+    _add_sources(audit)
+
+    report = audit.add_argument_group("the report")
+    report.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    report.add_argument("--output", metavar="FILE", help="write the report there instead of to stdout")
+    report.add_argument(
+        "--explain-unresolved", action="store_true", help="list the usages that could not be judged, and why"
+    )
+    report.add_argument("--select", action="append", metavar="KIND,..", help="report these kinds of finding only")
+    report.add_argument("--ignore", action="append", metavar="KIND,..", help="leave these kinds of finding out")
+    report.add_argument(
+        "--fail-on",
+        choices=("error", "silent", "warning", "note"),
+        help="exit with 1 for findings of this severity or worse (default: silent)",
+    )
+    report.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found")
+
+
+def _add_sources(parser: argparse.ArgumentParser) -> None:
+    """The options that say which client is meant, and what it is held against."""
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="the code to check")
+    releases = parser.add_argument_group("what it is held against")
     releases.add_argument("--against", metavar="TARGET", help="the release that will run the client")
     releases.add_argument(
         "--baseline",
@@ -130,20 +157,21 @@ def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
         "--no-cache", action="store_true", help="look at everything again, even where nothing has changed"
     )
 
-    report = audit.add_argument_group("the report")
-    report.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
-    report.add_argument("--output", metavar="FILE", help="write the report there instead of to stdout")
-    report.add_argument(
-        "--explain-unresolved", action="store_true", help="list the usages that could not be judged, and why"
+
+def _add_fix(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.fix_cli import FIX, FIX_NOTES, RESTORE, add_fix, add_restore
+
+    fix = commands.add_parser(
+        "fix",
+        help="repair what an audit finds, and prove it",
+        description=FIX,
+        epilog=FIX_NOTES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
-    report.add_argument("--select", action="append", metavar="KIND,..", help="report these kinds of finding only")
-    report.add_argument("--ignore", action="append", metavar="KIND,..", help="leave these kinds of finding out")
-    report.add_argument(
-        "--fail-on",
-        choices=("error", "silent", "warning", "note"),
-        help="exit with 1 for findings of this severity or worse (default: silent)",
-    )
-    report.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found")
+    _add_sources(fix)
+    add_fix(fix)
+    add_restore(commands.add_parser("restore", help="take a fix back", description=RESTORE, allow_abbrev=False))
 
 
 def _add_surface(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -310,6 +338,36 @@ def _is_failed(report: Report, settings: Configuration) -> bool:
 
     threshold = (settings.fail_on or Severity.SILENT).rank
     return any(finding.severity.rank >= threshold for finding in report.findings)
+
+
+def _fix(options: argparse.Namespace) -> int:
+    from driftcheck.display import progress_display
+    from driftcheck.fix_cli import run_fix
+    from driftcheck.output import write_stdout
+
+    options.fail_on = None
+    clients: list[str] = options.clients or ["."]
+    if len(clients) > 1 and options.overlay is not None:
+        raise DriftcheckError("--overlay takes one client at a time")
+    names = (options.select, options.ignore)
+    options.select = options.ignore = None
+    settings = [_settings(options, client) for client in clients]
+    options.select, options.ignore = names
+    codes: list[int] = []
+    patch = ""
+    with progress_display() as progress:
+        for client, configuration in zip(clients, settings, strict=True):
+            code, changes = run_fix(client, configuration, options, progress)
+            codes.append(code)
+            patch += changes
+    write_stdout(patch)
+    return max(codes)
+
+
+def _restore(options: argparse.Namespace) -> int:
+    from driftcheck.fix_cli import run_restore
+
+    return run_restore(options)
 
 
 def _surface(options: argparse.Namespace) -> int:

@@ -192,12 +192,31 @@ class Evidence:
 Applicability = Literal["safe", "unsafe", "manual"]
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Edit:
+    """One step of a fix: the recipe of that name at a place in the client's code, with the recipe's parameters."""
+
+    recipe: str
+    location: Location
+    parameters: tuple[tuple[str, str], ...] = ()
+
+    def parameter(self, name: str) -> str | None:
+        """What the recipe is given under that name, None where it is not given it."""
+        return dict(self.parameters).get(name)
+
+
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """What would repair a finding, in a sentence, and how far it can be trusted."""
+    """What would repair a finding, in a sentence, how far it can be trusted, and the edits that it comes to.
+
+    Without edits it is for a person to do. `portable` are the edits to make instead where older releases have to go on
+    working; where there are none, those of `edits` are guarded.
+    """
 
     applicability: Applicability
     description: str
+    edits: tuple[Edit, ...] = ()
+    portable: tuple[Edit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +226,8 @@ class Finding:
     `symbol` is the canonical dotted path in the target; `raises` the exception to expect, None for what stays silent.
     `drift` is True where the baseline answers well, False where it is as broken, None without a baseline.
     `scope` is the qualified name of the function or class that holds the place ("" at module level), `snippet` the
-    source line without its indentation: together with kind, path and symbol they make the fingerprint.
+    source line without its indentation: together with kind, path and symbol they make the fingerprint. `call` is the
+    place of the call at fault, where `location` is one of its arguments.
     """
 
     kind: Kind
@@ -225,6 +245,7 @@ class Finding:
     scope: str = ""
     snippet: str = ""
     fingerprint: str = ""
+    call: Location | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -292,7 +313,8 @@ class Report:
     """The result of an audit, sorted: the same input gives the same report.
 
     `sources` holds the client lines that reports quote, keyed by (path, line), `reasons` what each rule that a finding
-    names says of why, keyed by the rule.
+    names says of why, keyed by the rule. `bound` are the places, as (path, line), of calls that the target's
+    interpreter has bound to what they call.
     """
 
     client: ClientSummary
@@ -304,3 +326,34 @@ class Report:
     notices: tuple[str, ...] = ()
     sources: tuple[tuple[str, int, str], ...] = ()
     reasons: tuple[tuple[str, str], ...] = ()
+    bound: tuple[tuple[str, int], ...] = ()
+
+
+FixStatus = Literal["proved", "unproved", "unsafe", "person"]
+
+
+@dataclass(frozen=True, slots=True)
+class FixedFinding:
+    """What `fix` made of one finding: repaired and proved so, repaired without proof, left out, or left to a person.
+
+    `note` says how it is proved, why it is not, or what has to be decided. `fix` is what was done, or could be.
+    """
+
+    finding: Finding
+    status: FixStatus
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What `fix` comes to: the findings and what became of them, and what is found afterwards.
+
+    `releases` are the ones that the edited client was held against; `left` what is then still found, with the release.
+    """
+
+    client: ClientSummary
+    target: TargetSummary
+    findings: tuple[FixedFinding, ...]
+    releases: tuple[str, ...]
+    left: tuple[tuple[str, Finding], ...] = ()
+    notices: tuple[str, ...] = ()

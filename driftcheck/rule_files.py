@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import re
 from collections.abc import Collection
@@ -21,6 +22,7 @@ from driftcheck.rules import (
     NAMED_QUESTIONS,
     PATTERNS,
     RECIPES,
+    WITH_HELPER,
     WITHIN,
     ClientCondition,
     Condition,
@@ -30,6 +32,8 @@ from driftcheck.rules import (
     Rule,
 )
 
+_PLACEHOLDER = re.compile(r"\{(receiver|result)\}")
+
 
 def rules_of(names: Collection[str]) -> tuple[Rule, ...]:
     """The rules for the target with one of these top-level packages, by id; raises DriftcheckError for a broken one."""
@@ -38,6 +42,12 @@ def rules_of(names: Collection[str]) -> tuple[Rule, ...]:
         if name.isidentifier() and (folder / "target.toml").is_file():
             return read_rules(folder)
     return ()
+
+
+def all_rules() -> tuple[Rule, ...]:
+    """The rules of every target there are rules for, by target and id."""
+    folders = sorted(file.parent for file in rules_folder().glob("*/target.toml"))
+    return tuple(rule for folder in folders for rule in read_rules(folder))
 
 
 @functools.cache
@@ -70,6 +80,30 @@ class _Table:
         if value is not None and (not isinstance(value, str) or not value.strip()):
             raise self.error(key, "must be a text that says something")
         return " ".join(value.split()) if isinstance(value, str) else None
+
+    def lines(self, key: str) -> str:
+        """A text of several lines as it stands, which is Python; it has to be there."""
+        self.read.add(key)
+        value = self.table.get(key)
+        if not isinstance(value, str) or not value.strip():
+            raise self.error(key, "must be a text that says something")
+        text = value.strip("\n").replace("'''", '"""') + "\n"
+        try:
+            ast.parse(_PLACEHOLDER.sub(r"\1", text))
+        except (SyntaxError, ValueError, RecursionError) as error:
+            raise self.error(key, f"is no Python: {error}") from error
+        return text
+
+    def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
+        """A table of names and dotted paths; empty where the key is not there."""
+        self.read.add(key)
+        value = self.table.get(key, {})
+        if not isinstance(value, dict) or not all(
+            name.isidentifier() and isinstance(path, str) and all(part.isidentifier() for part in path.split("."))
+            for name, path in value.items()
+        ):
+            raise self.error(key, "must be a table of names and dotted paths")
+        return tuple(value.items())
 
     def needed(self, key: str) -> str:
         """A text that has to be there."""
@@ -258,7 +292,20 @@ def _recipe(table: _Table) -> Recipe:
     kind = table.text("kind")
     if kind is not None and kind not in {each.value for each in Kind}:
         raise table.error("kind", f"can't be {kind!r}, which is no kind of finding")
-    parameters = tuple((key, table.needed(key)) for key in RECIPES[name])
-    recipe = Recipe(name, parameters, Fix(applicability, table.needed("description")), Kind(kind) if kind else None)
+    parameters = tuple((key, table.needed(key) if key != "call" else table.lines(key)) for key in RECIPES[name])
+    helper = table.lines("helper") if "helper" in table.table else None
+    if helper is not None and name not in WITH_HELPER:
+        raise table.error("helper", f"says nothing to the recipe {name}")
+    if helper is None and name == "insert-helper":
+        raise table.error("helper", "is missing: the recipe insert-helper needs it")
+    recipe = Recipe(
+        name,
+        parameters,
+        Fix(applicability, table.needed("description")),
+        Kind(kind) if kind else None,
+        helper,
+        table.pairs("in-scope"),
+        table.flag("portable"),
+    )
     table.close()
     return recipe

@@ -88,12 +88,19 @@ class Detect:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """A named kind of edit with its parameters, for findings of one kind or of any; `fix` is what a report says."""
+    """A named kind of edit with its parameters, for findings of one kind or of any; `fix` is what a report says.
+
+    `helper` is the source of a function that the edit calls, `scope` names the classes of which a value has to be at
+    hand where the edit is made, by placeholder. `is_portable` where it is for clients that older releases run too.
+    """
 
     name: str
     parameters: tuple[tuple[str, str], ...]
     fix: Fix
     kind: Kind | None = None
+    helper: str | None = None
+    scope: tuple[tuple[str, str], ...] = ()
+    is_portable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +118,12 @@ class Rule:
     detects: tuple[Detect, ...] = ()
     recipes: tuple[Recipe, ...] = ()
 
-    def fix_of(self, finding: Finding) -> Fix | None:
+    def recipe_for(self, finding: Finding, *, is_portable: bool = False) -> Recipe | None:
         """What the rule advises for a finding: the first recipe for its kind, else the first for any."""
-        fitting = [recipe.fix for recipe in self.recipes if recipe.kind is finding.kind]
-        fitting += [recipe.fix for recipe in self.recipes if recipe.kind is None]
-        return fitting[0] if fitting else None
+        fitting = [recipe for recipe in self.recipes if recipe.is_portable is is_portable]
+        chosen = [recipe for recipe in fitting if recipe.kind is finding.kind]
+        chosen += [recipe for recipe in fitting if recipe.kind is None]
+        return chosen[0] if chosen else None
 
 
 # What each pattern needs, and what it may have beside the keys that all patterns share.
@@ -155,11 +163,12 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
     "rename-argument": ("symbol", "argument", "to"),
     "remove-argument": ("symbol", "argument"),
     "add-argument": ("symbol", "argument", "value"),
-    "positional-to-keyword": ("symbol",),
     "rename-attribute": ("attribute", "to"),
     "insert-call-after": ("symbol", "call"),
     "unwrap-subscript": ("symbol",),
-    "insert-helper": ("helper",),
+    "insert-helper": ("symbol",),
     "add-parameter": ("symbol", "parameter"),
     "message": (),
 }
+# Those that a helper function can come with, and those whose texts may name values by their class.
+WITH_HELPER = ("add-argument", "insert-helper")

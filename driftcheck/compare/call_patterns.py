@@ -20,12 +20,13 @@ _POSITIONAL = (ParameterKind.POSITIONAL_ONLY, ParameterKind.POSITIONAL_OR_KEYWOR
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A place in the client that a pattern fits: `callee` is what is called or replaced there."""
+    """A place in the client that a pattern fits: `callee` is what is called or replaced, `call` the place of it."""
 
     location: Location
     scope: str
     symbol: str
     callee: Callee | None = None
+    call: Location | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,8 @@ class Call:
 
     def spot(self, place: Location | None = None) -> Spot:
         """The place of the call, or of a part of what becomes of it."""
-        return Spot(place or self.usage.location, self.usage.scope, self.callee.symbol, self.callee)
+        location = self.usage.location
+        return Spot(place or location, self.usage.scope, self.callee.symbol, self.callee, location)
 
 
 def call_of(usage: CallUsage, verdict: Verdict) -> Call | None:
@@ -152,6 +154,12 @@ def _given(call: Call, name: str | None) -> Argument | bool | None:
     if place is not None and place < len(positional) and not any(each.unpacked for each in positional[: place + 1]):
         return positional[place]
     return True if call.arguments.is_open else None
+
+
+def given_text(call: Call, name: str) -> str | None:
+    """What a call gives the parameter of that name, as source text; None where it gives nothing, or nobody can tell."""
+    given = _given(call, name)
+    return given.value if isinstance(given, Argument) and not given.unpacked else None
 
 
 def _position(signature: Signature, name: str | None) -> int | None:

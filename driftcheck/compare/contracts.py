@@ -11,6 +11,7 @@ from driftcheck.compare.client_code import ClientCode
 from driftcheck.compare.conditions import Answer, Conditions
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.judge import Judge
+from driftcheck.compare.prescribed_fixes import PrescribedFixes, settled
 from driftcheck.compare.replacement_patterns import overridden, replaced, replaced_by_name, used
 from driftcheck.compare.subclasses import Answers
 from driftcheck.compare.tally import fitting_guards
@@ -47,11 +48,19 @@ def broken_contracts(
     return answers
 
 
-def explained(findings: Sequence[Finding], judge: Judge) -> list[Finding]:
+def explained(findings: Sequence[Finding], judge: Judge, judged: Sequence[Judged]) -> list[Finding]:
     """The findings, with the rule and the fix where one of the target's rules knows them."""
     rules = rules_of(judge.program.target_index.top_level)
     target = Conditions(judge)
-    return [_explained(finding, rules, target) for finding in findings]
+    places = {finding.call or finding.location for finding in findings}
+    calls: dict[Location, Call] = {}
+    for usage, verdict in judged:
+        if isinstance(usage, CallUsage) and usage.location in places:
+            call = call_of(usage, verdict)
+            if call is not None:
+                calls[usage.location] = call
+    fixes = PrescribedFixes(target, calls)
+    return [settled(_explained(finding, rules, fixes)) for finding in findings]
 
 
 def reasons_of(findings: Sequence[Finding], judge: Judge) -> tuple[tuple[str, str], ...]:
@@ -99,7 +108,7 @@ class Contracts:
         if detect.drift_only and drift is not True:
             return
         for spot in spots:
-            finding = Finding(
+            yield Finding(
                 Kind.BROKEN_CONTRACT,
                 detect.severity,
                 detect.certainty,
@@ -112,8 +121,8 @@ class Contracts:
                 self._evidence(detect, answers, spot),
                 rule=rule.id,
                 scope=spot.scope,
+                call=spot.call,
             )
-            yield replace(finding, fix=rule.fix_of(finding))
 
     def _is_drift(self, rule: Rule, detect: Detect) -> bool | None:
         """True where the baseline answers otherwise, False where it makes the same demand, None without one.
@@ -209,13 +218,16 @@ def _subject(detect: Detect) -> tuple[object, ...]:
     return detect.pattern, detect.symbols, detect.argument, detect.values, detect.others, detect.attribute
 
 
-def _explained(finding: Finding, rules: Sequence[Rule], target: Conditions) -> Finding:
+def _explained(finding: Finding, rules: Sequence[Rule], fixes: PrescribedFixes) -> Finding:
     """The finding with the rule that knows it best: one that names its parameter, or its symbol in full, goes first."""
-    known = [(match, rule) for rule in rules for match in rule.matches if _matches(match, finding, target)]
-    if finding.rule is not None or not known:
-        return finding
-    _, rule = min(known, key=lambda each: (not each[0].parameters, "*" in "".join(each[0].symbols), each[1].id))
-    return replace(finding, rule=rule.id, fix=rule.fix_of(finding))
+    if finding.rule is not None:
+        rule = next(each for each in rules if each.id == finding.rule)
+    else:
+        known = [(match, rule) for rule in rules for match in rule.matches if _matches(match, finding, fixes.target)]
+        if not known:
+            return finding
+        _, rule = min(known, key=lambda each: (not each[0].parameters, "*" in "".join(each[0].symbols), each[1].id))
+    return replace(finding, rule=rule.id, fix=fixes.of(rule, finding))
 
 
 def _matches(match: Match, finding: Finding, target: Conditions) -> bool:

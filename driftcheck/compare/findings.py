@@ -8,6 +8,7 @@ from dataclasses import replace
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts
 from driftcheck.compare.deprecation import ending_release
+from driftcheck.compare.derived_fixes import DerivedFixes
 from driftcheck.compare.descendants import Descendants
 from driftcheck.compare.earlier import Earlier, Key, key_of
 from driftcheck.compare.exceptions import expected_exception
@@ -44,6 +45,7 @@ class Findings:
     def __init__(self, judge: Judge, baseline: dict[Key, Earlier] | None, relocation: Relocation | None = None) -> None:
         self.judge = judge
         self.relocation = relocation or Relocation(judge.program, None)
+        self.fixes = DerivedFixes(judge.program, self.relocation)
         self.program = judge.program
         self.baseline = baseline
         self.descendants = Descendants(judge)
@@ -79,6 +81,12 @@ class Findings:
 
     def imported(self, usage: ImportUsage, verdict: Verdict) -> Finding | None:
         """The finding for an import that fails, None where a guard provides for it."""
+        found = self._imported(usage, verdict)
+        if found is None or verdict.absent is None:
+            return found
+        return replace(found, fix=self.fixes.of_import(usage, whole_statement=verdict.absent.is_module))
+
+    def _imported(self, usage: ImportUsage, verdict: Verdict) -> Finding | None:
         absent = verdict.absent
         assert absent is not None
         drift = self._drift(usage)
@@ -171,6 +179,15 @@ class Findings:
 
     def attribute(self, usage: AttributeUsage, verdict: Verdict) -> Finding | str | None:
         """The finding for an attribute that is not there, or the reason why it can't be told."""
+        found = self._attribute(usage, verdict)
+        if not isinstance(found, Finding):
+            return found
+        module = next((member for member in members_of(usage.receiver) if isinstance(member, Module)), None)
+        if module is not None:
+            return replace(found, fix=self.fixes.of_module_attribute(usage, module.name, found.location))
+        return replace(found, fix=self.fixes.of_member(usage, found.symbol, found.location))
+
+    def _attribute(self, usage: AttributeUsage, verdict: Verdict) -> Finding | str | None:
         absent = verdict.absent
         assert absent is not None
         if (usage.location.path, f"{absent.owner}.{absent.name}") in self.failed_imports:
@@ -420,7 +437,9 @@ class Findings:
             raises,
             drift,
             evidence,
+            fix=self.fixes.of_call(usage, problem, callee, before),
             scope=usage.scope,
+            call=usage.location,
         )
 
     # Results, variables, sorts of things
@@ -483,6 +502,7 @@ class Findings:
         if severity is Severity.NOTE:
             raises = None
         finding = self._plain(usage, Kind.UNRESOLVED_STRING, severity, verdict, message, raises)
+        finding = replace(finding, fix=self.fixes.of_string(usage))
         return replace(finding, certainty=Certainty.LIKELY if severity is Severity.ERROR else Certainty.CERTAIN)
 
     def _returned(self, usage: ReturnUsage, verdict: Verdict) -> list[Finding]:

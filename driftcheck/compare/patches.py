@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator
 from driftcheck.compare.acceptance import gained_parameters, takes_all
 from driftcheck.compare.callsites import CallSite
 from driftcheck.compare.counterparts import near_name
+from driftcheck.compare.derived_fixes import new_parameters
 from driftcheck.compare.members import Definition
 from driftcheck.compare.overrides import Overrides
 from driftcheck.compare.refusals import Complaint, Refused, new_ones, refused_of, worst_of
@@ -15,7 +16,7 @@ from driftcheck.compare.release import Release, name_place
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.subclasses import Answers
 from driftcheck.compare.swaps import Place, Swaps
-from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity, Signature
+from driftcheck.model import Certainty, Evidence, Finding, Fix, Kind, Location, Severity, Signature
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.signatures import parameters_of
 from driftcheck.surface.types import Absent, Class, Function, Instance, Lambda, Module, Unknown
@@ -307,8 +308,18 @@ class Patches:
             complaint.raises,
             drift,
             evidence,
+            fix=self._fix(usage, now, old, complaint, location),
             scope=scope,
         )
+
+    def _fix(
+        self, usage: PatchUsage, now: Place, old: Place | None, complaint: Complaint, location: Location
+    ) -> Fix | None:
+        """The parameters that the replacement lacks, where that is what is wrong and the client has its definition."""
+        own = self._signature(usage, now)
+        if complaint.parameter is None or location == usage.location or own is None or now.signature is None:
+            return None
+        return new_parameters(location, own, now.signature, old.signature if old is not None else None)
 
     def _where(self, usage: PatchUsage) -> tuple[Location, str]:
         """The replacement's own definition, where the client has it: that is what has to change."""

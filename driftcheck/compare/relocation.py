@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from driftcheck.surface.program import Program
 from driftcheck.surface.types import Absent, Class, Function, Module, Unknown, members_of
@@ -25,6 +25,7 @@ class NewHome:
     path: str
     line: int
     likeness: int
+    is_only: bool = False
 
 
 class Relocation:
@@ -58,10 +59,12 @@ class Relocation:
             place = _place(found)
             if place in symbols:
                 homes.append(NewHome(exporter, name, *place, self._likeness(exporter, name, old)))
-        return min(
+        best = min(
             homes,
             key=lambda home: (home.likeness, _is_private(home.module), _distance(home.module, module), home.module),
         )
+        rivals = {(home.path, home.line) for home in definitions if home.likeness <= best.likeness}
+        return replace(best, is_only=len(rivals) == 1)
 
     def _definitions(self, name: str, old: object) -> list[NewHome]:
         pattern = re.compile(

@@ -10,6 +10,7 @@ from driftcheck.compare.bases import Bases
 from driftcheck.compare.collisions import Collision, Collisions
 from driftcheck.compare.construction import Constructions
 from driftcheck.compare.dead_overrides import DeadOverrides
+from driftcheck.compare.derived_fixes import new_parameters
 from driftcheck.compare.handed_over import HandedOver
 from driftcheck.compare.initialization import Initialization, Unset, evaluated_always
 from driftcheck.compare.layouts import changed_ways
@@ -17,7 +18,7 @@ from driftcheck.compare.members import Definition, Override
 from driftcheck.compare.overrides import Overrides
 from driftcheck.compare.refusals import Complaint
 from driftcheck.compare.release import Release, name_place
-from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity
+from driftcheck.model import Certainty, Evidence, Finding, Fix, Kind, Severity
 from driftcheck.surface.declarations import ClassDeclaration, ModuleDeclaration
 from driftcheck.surface.types import Class
 from driftcheck.usage.places import location_of
@@ -195,6 +196,7 @@ class Subclasses:
                 _shown(base),
                 _shown(before) if before is not None else None,
             ),
+            fix=_fix(complaint, own, base, before),
             scope=own.owner.qualified_name,
         )
 
@@ -336,6 +338,16 @@ class Subclasses:
             Evidence(unset.reader.module.path, unset.line),
             scope=own.owner.qualified_name,
         )
+
+
+def _fix(complaint: Complaint, own: Definition, base: Definition, before: Definition | None) -> Fix | None:
+    """The parameters that an override lacks, where that is what is wrong with it."""
+    if complaint.kind is not Kind.INVALID_OVERRIDE or complaint.parameter is None or own.function is None:
+        return None
+    if own.signature is None or base.signature is None:
+        return None
+    earlier = before.signature if before is not None else None
+    return new_parameters(name_place(own.function), own.signature, base.signature, earlier)
 
 
 def _shown(definition: Definition) -> str:

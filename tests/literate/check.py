@@ -64,6 +64,7 @@ def check(case: Case, audit: Audit, render: Render) -> tuple[tuple[Problem, ...]
         *_check_report(client, report),
         *_check_baseline(client, audit),
     ]
+    problems += _check_fix(client, report)
     again = audit(client.tree(backwards=True), case.target_tree(backwards=True), case.baseline_tree(backwards=True))
     if repr(again) != repr(report):
         problems.append(_difference(case, report, again))
@@ -184,6 +185,50 @@ def _check_baseline(client: _Client, audit: Audit) -> Iterator[Problem]:
                 f"got       {_describe(each, ())}",
             ),
         )
+
+
+def _check_fix(client: _Client, report: Report) -> Iterator[Problem]:
+    """The client as it is once it is fixed: as the case says, right, and fixed for good."""
+    case = client.case
+    if not case.fixed and not any(each.fix is not None and each.fix.edits for each in report.findings):
+        return
+    files, left = _fixed(case, client.tree())
+    for path, block in case.fixed.items():
+        text = files.get(path, client.files[path].text)
+        if text != block.text:
+            yield Problem(block.line, f"{path} is another once it is fixed", tuple(_lines_changed(block.text, text)))
+    for path, text in files.items():
+        where = case.files[path].line
+        if case.fixed and path not in case.fixed:
+            details = tuple(_lines_changed(client.files[path].text, text))
+            yield Problem(where, f"{path} is fixed too, and the case does not say how it is then", details)
+    known = {(each.kind, each.location.path, each.symbol, each.parameter) for each in report.findings}
+    for finding in left:
+        if (finding.kind, finding.location.path, finding.symbol, finding.parameter) not in known:
+            yield Problem(case.line, "the fix makes something else wrong", (_describe(finding, ()),))
+    texts = {path: files.get(path, file.text) for path, file in client.files.items()}
+    again, _ = _fixed(case, MemoryTree(texts, case.settings.client_name))
+    for path in again:
+        details = tuple(_lines_changed(files.get(path, ""), again[path]))
+        yield Problem(case.files[path].line, f"{path} is fixed again when it is fixed already", details)
+
+
+def _fixed(case: Case, client: SourceTree) -> tuple[dict[str, str], tuple[Finding, ...]]:
+    """The client's files that a fix changes, and what is at `silent` or above afterwards."""
+    from driftcheck.audit import Sources
+    from driftcheck.fixing import Choice, fixed
+
+    target, baseline = case.target_tree(), case.baseline_tree()
+    releases = [target, baseline] if case.settings.portable and baseline is not None else [target]
+    model = case.settings.model or None
+    repair, changes = fixed(
+        [Sources(client, each, baseline, None, (), model, None, None) for each in releases], Choice(is_unsafe=True)
+    )
+    return {each.path: each.after.decode() for each in changes}, tuple(finding for _, finding in repair.left)
+
+
+def _lines_changed(wanted: str, got: str) -> Iterator[str]:
+    yield from difflib.unified_diff(wanted.splitlines(), got.splitlines(), "expected", "got", lineterm="", n=2)
 
 
 def _difference(case: Case, report: Report, again: Report) -> Problem:

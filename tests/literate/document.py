@@ -59,6 +59,7 @@ class Settings:
     baseline: bool = True
     broken_at_baseline: bool = False
     unresolved: bool = False
+    portable: bool = False
     unparsable: tuple[str, ...] = ()
 
 
@@ -66,7 +67,8 @@ class Settings:
 class Case:
     """One section that is checked, with everything it inherited.
 
-    `name` is unique in its file; `report` is the expected text report, where the section has one.
+    `name` is unique in its file; `report` is the expected text report, where the section has one, and `fixed` are the
+    client's files as they are to be once they are fixed.
     """
 
     name: str
@@ -75,6 +77,7 @@ class Case:
     files: Mapping[str, Block]
     settings: Settings
     report: Block | None = None
+    fixed: Mapping[str, Block] = field(default_factory=dict)
 
     def client_blocks(self) -> dict[str, Block]:
         """The client's files as written, with their assertions."""
@@ -113,6 +116,7 @@ class _Section:
     files: dict[str, Block] = field(default_factory=dict)
     settings: dict[str, object] = field(default_factory=dict)
     report: Block | None = None
+    fixed: dict[str, Block] = field(default_factory=dict)
     has_subsections: bool = False
 
     @property
@@ -198,8 +202,11 @@ def _add(section: _Section, fence: _Fence) -> None:
     """Gives a block to its section; an unnamed block that means nothing here is prose."""
     line = fence.block.line - 1
     if fence.is_fixed:
-        raise CaseSyntaxError(line, "`fixed` blocks are not checked yet, so they are refused: leave it out")
-    if fence.path is not None:
+        assert fence.path is not None
+        if fence.path in section.fixed:
+            raise CaseSyntaxError(line, f"`{fence.path}` is given twice as it is once it is fixed")
+        section.fixed[fence.path] = fence.block
+    elif fence.path is not None:
         pure = PurePosixPath(fence.path)
         if pure.is_absolute() or ".." in pure.parts or "\\" in fence.path or str(pure) != fence.path:
             raise CaseSyntaxError(line, f"`{fence.path}` is not a plain path below the case's folder")
@@ -257,7 +264,11 @@ def _case(section: _Section) -> Case:
         files=files,
         settings=replace(Settings(), **settings),  # type: ignore[arg-type]
         report=section.report,
+        fixed=section.fixed,
     )
+    unknown = next((path for path in section.fixed if path not in case.client_blocks()), None)
+    if unknown is not None:
+        raise CaseSyntaxError(section.fixed[unknown].line, f"`{unknown}` is fixed, and no file of the client's")
     if not case.client_blocks():
         raise CaseSyntaxError(section.line, f'"{section.title}" has no client file')
     if not any(path.startswith((TARGET, BOTH)) for path in files):

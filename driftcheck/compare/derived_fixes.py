@@ -1,0 +1,276 @@
+"""What repairs a finding, where the target's own sources tell it: names moved or renamed, arguments gone or new."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+
+from driftcheck.compare.bind import BindingProblem
+from driftcheck.compare.counterparts import counterparts, near_name
+from driftcheck.compare.relocation import NewHome, Relocation
+from driftcheck.model import (
+    Applicability,
+    Edit,
+    Fix,
+    Kind,
+    Location,
+    Parameter,
+    ParameterKind,
+    Signature,
+)
+from driftcheck.surface.declarations import ClassDeclaration
+from driftcheck.surface.program import Program
+from driftcheck.surface.signatures import Callee
+from driftcheck.surface.syntax import called_name
+from driftcheck.surface.types import Class
+from driftcheck.usage.places import location_of
+from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, StringUsage
+
+_FILES_READ = 24
+_POSITIONAL = (ParameterKind.POSITIONAL_ONLY, ParameterKind.POSITIONAL_OR_KEYWORD)
+
+
+class DerivedFixes:
+    """Fixes that no rule has to say."""
+
+    def __init__(self, program: Program, relocation: Relocation) -> None:
+        self.program = program
+        self.relocation = relocation
+        self._own_values: dict[tuple[str, str], str | None] = {}
+
+    # Names
+
+    def of_import(self, usage: ImportUsage, *, whole_statement: bool) -> Fix | None:
+        """The import from where the names are now; an edit without `to` waits for a rule that knows."""
+        module, statement = usage.place.module, usage.statement
+        if usage.is_starred:
+            return None
+        if isinstance(statement, ast.Import):
+            alias = next((each for each in statement.names if each.name == usage.module), None)
+            if alias is None or usage.name is not None:
+                return None
+            edit = Edit("move-import", location_of(module, alias), (("was", usage.module), ("to", "")))
+            return Fix("manual", "", (edit,))
+        aliases = [each for each in statement.names if each.name != "*"]
+        if not whole_statement:
+            aliases = [each for each in aliases if each.name == usage.name]
+        homes = [(alias, self.relocation.home(usage.module, alias.name)) for alias in aliases]
+        edits = [_moved(location_of(module, alias), usage.module, alias.name, home) for alias, home in homes]
+        found = [home for _, home in homes if home is not None]
+        if len(found) < len(homes) or not homes:
+            return Fix("manual", "", tuple(edits))
+        return Fix(_surest(found), _import_said(found), tuple(edits))
+
+    def of_module_attribute(self, usage: AttributeUsage, module: str, location: Location) -> Fix | None:
+        """The import of what was read from a module that does not have it any more."""
+        if usage.is_stored or usage.is_probed or usage.is_protocol:
+            return None
+        home = self.relocation.home(module, usage.name)
+        edit = Edit(
+            "move-attribute",
+            location,
+            (("was", f"{module}.{usage.name}"), ("to", f"{home.module}.{home.name}" if home is not None else "")),
+        )
+        if home is None:
+            return Fix("manual", "", (edit,))
+        return Fix("safe" if _is_sure(home) else "unsafe", _import_said([home]), (edit,))
+
+    def of_string(self, usage: StringUsage) -> Fix | None:
+        """The dotted path to where a thing is now."""
+        if usage.role != "path":
+            return None
+        separator = ":" if ":" in usage.text else "."
+        owner, _, name = usage.text.replace(":", ".").rpartition(".")
+        home = self.relocation.home(owner, name)
+        to = f"{home.module}{separator}{home.name}" if home is not None else ""
+        edit = Edit("rename-string", usage.location, (("was", usage.text), ("to", to)))
+        if home is None:
+            return Fix("manual", "", (edit,))
+        return Fix("unsafe", f"write {to}", (edit,))
+
+    def of_member(self, usage: AttributeUsage, symbol: str, location: Location) -> Fix | None:
+        """The new name of a member that its class has under another name now."""
+        if usage.is_protocol or usage.is_probed:
+            return None
+        owner = symbol.rpartition(".")[0]
+        now, before = _class(self.program, owner), _class(self.relocation.baseline, owner)
+        if now is None or before is None or usage.name not in before.members:
+            return None
+        old = before.members[usage.name][-1]
+        new = [
+            name
+            for name, bindings in now.members.items()
+            if name not in before.members and (bindings[-1].function is None) is (old.function is None)
+        ]
+        near = near_name(usage.name, new)
+        if near is None:
+            return None
+        one, other = old.function, now.members[near][-1].function
+        if one is not None and other is not None and _names(one.node) != _names(other.node):
+            return None
+        return Fix("unsafe", f"use {near}", (Edit("rename-attribute", location, (("to", near),)),))
+
+    # Calls
+
+    def of_call(
+        self, usage: CallUsage, problem: BindingProblem, callee: Callee, before: Signature | None
+    ) -> Fix | None:
+        """What makes a call right again: its arguments renamed, left out, added, or given by keyword."""
+        argument = problem.argument
+        if problem.kind is Kind.UNKNOWN_ARGUMENT and argument is not None and argument.location is not None:
+            if argument.keyword is None:
+                return None
+            return _unknown(problem, argument.keyword, argument.location, usage, callee, before)
+        if problem.kind is Kind.SENTINEL_NONE and argument is not None and argument.location is not None:
+            name = problem.parameter or argument.keyword
+            return Fix("safe", f"leave {name} out", (Edit("remove-argument", argument.location),))
+        if problem.kind is Kind.MISSING_ARGUMENT and problem.parameter is not None:
+            value = self.own_value(callee, problem.parameter)
+            if value is None:
+                return None
+            edit = Edit("add-argument", usage.location, (("argument", problem.parameter), ("value", value)))
+            return Fix("unsafe", f"pass {problem.parameter}={value}, as the target's own calls do", (edit,))
+        if problem.kind in (Kind.TOO_MANY_POSITIONAL_ARGUMENTS, Kind.POSITIONAL_SHIFT) and before is not None:
+            return _named(usage, callee.signature, before)
+        return None
+
+    def own_value(self, callee: Callee, parameter: str) -> str | None:
+        """The literal that the target's own calls pass for a parameter, None where they pass different things."""
+        name = callee.name.removesuffix(".__init__").rpartition(".")[2]
+        key = (name, parameter)
+        if key not in self._own_values:
+            values = Counter(self._values(name, parameter))
+            self._own_values[key] = next(iter(values)) if len(values) == 1 else None
+        return self._own_values[key]
+
+    def _values(self, name: str, parameter: str) -> Iterator[str]:
+        for path, _ in self.program.target_holding(name, parameter)[:_FILES_READ]:
+            module_name = self.program.target_index.name_of(path)
+            module = self.program.module(module_name) if module_name is not None else None
+            if module is None:
+                continue
+            try:
+                tree = ast.parse(module.text)
+            except (SyntaxError, ValueError, RecursionError):
+                continue
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call) and called_name(node) == name:
+                    for keyword in node.keywords:
+                        if keyword.arg == parameter:
+                            yield ast.unparse(keyword.value) if isinstance(keyword.value, ast.Constant) else "…"
+
+
+def _unknown(
+    problem: BindingProblem,
+    name: str,
+    location: Location,
+    usage: CallUsage,
+    callee: Callee,
+    before: Signature | None,
+) -> Fix | None:
+    given = {keyword.arg for keyword in usage.node.keywords}
+    renamed = counterparts(before, callee.signature).get(name) if before is not None else None
+    if renamed is not None and renamed != name and renamed not in given:
+        parameter = callee.signature.parameter(renamed)
+        if parameter is not None and parameter.kind is not ParameterKind.POSITIONAL_ONLY:
+            edit = Edit("rename-argument", location, (("to", renamed),))
+            return Fix("unsafe", f"pass it as {renamed}", (edit,))
+    if before is None or (problem.raises is None and problem.certainty.value == "possible"):
+        return None
+    return Fix("unsafe", f"leave {name} out", (Edit("remove-argument", location),))
+
+
+def _named(usage: CallUsage, now: Signature, before: Signature) -> Fix | None:
+    """Arguments by keyword from the first place on that means something else now."""
+    old = [parameter.name for parameter in before.parameters if parameter.kind in _POSITIONAL]
+    new = [parameter.name for parameter in now.parameters if parameter.kind in _POSITIONAL]
+    continued = counterparts(before, now)
+    by_keyword = {
+        parameter.name
+        for parameter in now.parameters
+        if parameter.kind in (ParameterKind.POSITIONAL_OR_KEYWORD, ParameterKind.KEYWORD_ONLY)
+    }
+    names = [continued.get(name, "") if continued.get(name, "") in by_keyword else "" for name in old]
+    first = next((place for place, name in enumerate(names) if place >= len(new) or new[place] != name), len(names))
+    count = len(usage.node.args)
+    if first >= count or count > len(names) or not all(names[first:count]):
+        return None
+    edit = Edit("positional-to-keyword", usage.location, (("names", ",".join(names)), ("first", str(first))))
+    return Fix("safe", f"pass {', '.join(names[first:count])} by keyword", (edit,))
+
+
+def _moved(location: Location, module: str, name: str, home: NewHome | None) -> Edit:
+    to = f"{home.module}.{home.name}" if home is not None else ""
+    return Edit("move-import", location, (("was", f"{module}.{name}"), ("to", to)))
+
+
+def _is_sure(home: NewHome) -> bool:
+    return home.likeness == 0 or (home.likeness == 1 and home.is_only)
+
+
+def _surest(homes: list[NewHome]) -> Applicability:
+    return "safe" if all(_is_sure(home) for home in homes) else "unsafe"
+
+
+def _import_said(homes: list[NewHome]) -> str:
+    by_module: dict[str, list[str]] = {}
+    for home in homes:
+        by_module.setdefault(home.module, []).append(home.name)
+    return "import " + ", ".join(f"{', '.join(names)} from {module}" for module, names in by_module.items())
+
+
+def _class(program: Program | None, symbol: str) -> ClassDeclaration | None:
+    if program is None:
+        return None
+    module, _, name = symbol.rpartition(".")
+    found = program.imported_name(module, name) if program.has_module(module) else None
+    return found.declaration if isinstance(found, Class) else None
+
+
+def _names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
+    arguments = node.args
+    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def new_parameters(location: Location, own: Signature, base: Signature, before: Signature | None) -> Fix | None:
+    """The parameters of a base's method that the client's version of it lacks, each with a default.
+
+    A parameter that the baseline's version had already is left to a person, since leaving it out was meant.
+    """
+    edits: list[Edit] = []
+    previous = ""
+    for parameter in base.parameters:
+        if own.parameter(parameter.name) is not None:
+            previous = parameter.name
+        elif before is None or before.parameter(parameter.name) is None:
+            edits.append(_addition(location, parameter, previous))
+            previous = parameter.name
+    if not edits:
+        return None
+    names = ", ".join(edit.parameter("parameter") or "" for edit in edits)
+    return Fix("unsafe", f"take {names}, and hand it on where the base's method is called", tuple(edits))
+
+
+def _addition(location: Location, parameter: Parameter, after: str) -> Edit:
+    if parameter.is_variadic:
+        star = "**" if parameter.kind is ParameterKind.VAR_KEYWORD else "*"
+        return Edit("add-parameter", location, (("parameter", f"{star}{parameter.name}"),))
+    default = parameter.default if parameter.default is not None and _is_literal(parameter.default) else "None"
+    return Edit(
+        "add-parameter",
+        location,
+        (
+            ("parameter", f"{parameter.name}={default}"),
+            ("after", after),
+            ("keyword-only", "yes" if parameter.kind is ParameterKind.KEYWORD_ONLY else "no"),
+        ),
+    )
+
+
+def _is_literal(text: str) -> bool:
+    try:
+        ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return True

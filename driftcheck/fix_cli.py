@@ -1,0 +1,199 @@
+"""The commands `fix` and `restore`: what they take, and where they put what comes of it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from driftcheck.errors import DriftcheckError
+
+if TYPE_CHECKING:
+    from driftcheck.audit import Sources
+    from driftcheck.configuration import Configuration
+    from driftcheck.fixes.changes import Changes
+    from driftcheck.fixing import Choice
+    from driftcheck.model import Repair
+    from driftcheck.progress import Progress
+    from driftcheck.tree import SourceTree
+
+FIX = "Repairs what an audit finds, as far as the edits are known, and proves it by another audit."
+FIX_NOTES = """\
+Without --write or --overlay nothing is changed: the edits go to stdout as a
+patch that git apply and patch -p1 take, and what became of each finding to
+stderr. Safe fixes are made; --unsafe makes those too that a person should look
+at.
+
+examples:
+  driftcheck fix --against vllm==0.16.0 | git apply
+  driftcheck fix --write --unsafe
+  driftcheck fix speculators --overlay fixed --unsafe    then PYTHONPATH=fixed
+  driftcheck fix --compat '>=0.11,<0.18' --unsafe        one source for all
+
+exit codes:
+  0  nothing is left at silent or above
+  1  something is left, for a person or for --unsafe
+  2  could not check or write: a line on stderr says why
+"""
+RESTORE = "Takes back what the last fix --write has changed in a working copy or an installed client."
+
+
+def add_fix(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `fix` that `audit` does not have."""
+    where = parser.add_argument_group("where the edits go").add_mutually_exclusive_group()
+    where.add_argument("--diff", action="store_true", help="to stdout, as a patch (the default)")
+    where.add_argument("--write", action="store_true", help="into the client's files; driftcheck restore takes it back")
+    where.add_argument("--overlay", metavar="DIR", help="into a copy of the client there, to put first on PYTHONPATH")
+    which = parser.add_argument_group("which edits are made")
+    which.add_argument("--unsafe", action="store_true", help="make edits too that may need a person's eye")
+    which.add_argument(
+        "--compat", metavar="RANGE", help="edit so that the client works with all releases in a range, '>=0.11,<0.18'"
+    )
+    which.add_argument("--select", action="append", metavar="NAME,..", help="repair these kinds or rules only")
+    which.add_argument("--ignore", action="append", metavar="NAME,..", help="leave these kinds or rules alone")
+    report = parser.add_argument_group("the report")
+    report.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+
+
+def add_restore(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `restore`."""
+    parser.add_argument("client", nargs="?", default=".", metavar="CLIENT", help="as for fix (default: this folder)")
+    parser.add_argument("--all", action="store_true", help="take back all fixes, not only the last one")
+    parser.add_argument("--force", action="store_true", help="files edited since too; their text stays beside them")
+    parser.add_argument("--python", metavar="PATH", help="the interpreter that has an installed client")
+
+
+def run_fix(client: str, settings: Configuration, options: argparse.Namespace, progress: Progress) -> tuple[int, str]:
+    """Repairs one client; gives the exit code, and the patch where that is what was asked for."""
+    from driftcheck.fixing import fixed
+    from driftcheck.output import columns
+    from driftcheck.report.repair_text import render_repair, render_repair_json
+
+    sources = _sources(client, settings, options, progress)
+    with progress.task(f"Repairing {client}") as task:
+        repair, changes = fixed(sources, _choice(options), lambda _: task.advance())
+    patch, written = _put(sources[0].client, changes, options)
+    if options.format == "json":
+        text = render_repair_json(repair, written=written)
+    else:
+        text = render_repair(repair, width=columns(sys.stderr), written=written)
+    if patch is None:
+        _print(text, to_stdout=True)
+    elif options.format == "json":
+        _print(text, to_stdout=False)
+    else:
+        _print(text, to_stdout=False)
+    return (1 if repair.left or _is_open(repair) else 0), patch or ""
+
+
+def _is_open(repair: Repair) -> bool:
+    from driftcheck.model import Severity
+
+    return any(
+        entry.status in ("person", "unsafe") and entry.finding.severity.rank >= Severity.SILENT.rank
+        for entry in repair.findings
+    )
+
+
+def _print(text: str, *, to_stdout: bool) -> None:
+    if to_stdout:
+        from driftcheck.output import write_stdout
+
+        write_stdout(text)
+    elif sys.stderr is not None:
+        sys.stderr.write(text)
+
+
+def _choice(options: argparse.Namespace) -> Choice:
+    from driftcheck.fixing import Choice
+
+    return Choice(options.unsafe, _names(options.select, "--select"), _names(options.ignore, "--ignore"))
+
+
+def _names(values: Sequence[str] | None, option: str) -> frozenset[str]:
+    """Kinds and rules by name; raises DriftcheckError for one that is neither."""
+    from driftcheck.configuration import nearest
+    from driftcheck.model import Kind
+    from driftcheck.rule_files import all_rules
+
+    names = {name.strip() for value in values or () for name in value.split(",") if name.strip()}
+    known = sorted({kind.value for kind in Kind} | {rule.id for rule in all_rules()})
+    for name in sorted(names):
+        if name not in known:
+            raise DriftcheckError(f"{option}: {name!r} is no kind of finding and no rule{nearest(name, known)}")
+    return frozenset(names)
+
+
+def _sources(client: str, settings: Configuration, options: argparse.Namespace, progress: Progress) -> list[Sources]:
+    from driftcheck.audit import releases_in, sources_of
+
+    against: list[str | None] = [settings.against]
+    if options.compat is not None:
+        if options.against is not None:
+            raise DriftcheckError("--compat names the releases; leave --against out")
+        against = list(releases_in(options.compat, offline=options.offline))
+    return [
+        sources_of(
+            client,
+            against=target,
+            baseline=settings.baseline,
+            python=settings.python,
+            static=options.static,
+            offline=options.offline,
+            timeout=options.timeout,
+            model=settings.model,
+            remember=not options.no_cache,
+            progress=progress,
+        )
+        for target in against
+    ]
+
+
+def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tuple[str | None, str]:
+    """Puts the edits where they are wanted: the patch, None where there is none, and where the edits are, in words."""
+    from driftcheck.fixes.diff import unified
+
+    if options.overlay is not None:
+        from driftcheck.fixes.overlay import overlay
+
+        overlay(tree, changes, Path(options.overlay))
+        return None, f"in {options.overlay}: put it first on PYTHONPATH"
+    if options.write:
+        from driftcheck.fixes.records import with_record
+        from driftcheck.fixes.writing import write
+
+        root, state = _places(tree)
+        if not changes:
+            return None, ""
+        write(with_record(changes, root), root, state)
+        return None, f"{len(changes)} files written; driftcheck restore takes it back"
+    return unified(changes).decode("utf-8", "surrogateescape"), ""
+
+
+def _places(tree: SourceTree) -> tuple[Path, Path]:
+    """The folder that holds a client's files, and the one that keeps what they were."""
+    from driftcheck.fixes.state import state_folder, user_state_folder
+
+    base = getattr(tree, "base", None)
+    if not isinstance(base, Path):
+        raise DriftcheckError(f"{tree.name} is a {tree.origin} and nothing to write to; use --diff or --overlay DIR")
+    return base, user_state_folder(base) if tree.origin == "installed distribution" else state_folder(base)
+
+
+def run_restore(options: argparse.Namespace) -> int:
+    """Takes a fix back and says what was put back."""
+    from driftcheck.fixes.restoring import restore
+    from driftcheck.origins.select import client_tree
+    from driftcheck.origins.settings import Settings
+    from driftcheck.output import write_stdout
+    from driftcheck.report.harmless import harmless
+
+    root, state = _places(client_tree(options.client, settings=Settings(python=options.python)))
+    restored = restore(root, state, everything=options.all, force=options.force)
+    lines = [*(f"restored {path}" for path in restored.paths), *(f"kept {path}" for path in restored.edits)]
+    if restored.left:
+        lines.append(f"{restored.left} earlier fixes are left: driftcheck restore takes the next one back")
+    write_stdout("".join(f"{harmless(line)}\n" for line in lines))
+    return 0

@@ -1,0 +1,188 @@
+"""One client file under repair: its syntax tree, what stands where in it, and the changes that fixes ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol, TypeVar
+
+import libcst
+from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+
+from driftcheck.model import Location
+
+Node = TypeVar("Node", bound=libcst.CSTNode)
+Made = TypeVar("Made", bound="Change")
+
+
+Statement = libcst.SimpleStatementLine | libcst.BaseCompoundStatement
+
+
+class Refused(Exception):
+    """An edit that can't be made, with the reason in words."""
+
+
+class Contradicted(Refused):
+    """An edit that wants something else than another edit does."""
+
+
+New = libcst.CSTNode | libcst.FlattenSentinel[libcst.CSTNode]
+
+
+class Change(Protocol):
+    """What becomes of one node: called once, with what the changes inside of it have left."""
+
+    def __call__(self, updated: libcst.CSTNode) -> New:
+        """The node that takes its place."""
+
+
+class Document:
+    """A file, parsed, to which changes are registered and then made in one pass.
+
+    A node is changed by one object at most; `claims` are what edits want of it, so that two that contradict each other
+    are refused and two that say the same count once.
+    """
+
+    def __init__(self, source: bytes) -> None:
+        try:
+            self.module = libcst.parse_module(source)
+        except (libcst.ParserSyntaxError, UnicodeError, ValueError, RecursionError) as error:
+            raise Refused(f"can't be parsed for editing: {str(error).splitlines()[0]}") from error
+        if self.module.bytes != source:
+            raise Refused("can't be written back byte for byte")
+        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
+        found = wrapper.resolve_many([PositionProvider, ParentNodeProvider])
+        self.positions: dict[libcst.CSTNode, CodeRange] = dict(found[PositionProvider])  # type: ignore[arg-type]
+        self.parents: dict[libcst.CSTNode, libcst.CSTNode] = dict(found[ParentNodeProvider])  # type: ignore[arg-type]
+        self._at: dict[tuple[int, int], list[libcst.CSTNode]] = {}
+        for node, place in self.positions.items():
+            self._at.setdefault((place.start.line, place.start.column), []).append(node)
+        self._changes: dict[libcst.CSTNode, Change] = {}
+        self._claims: dict[tuple[libcst.CSTNode, str], str] = {}
+        self.names = frozenset(_names(self.module))
+
+    # Where things are
+
+    def starting_at(self, location: Location, sort: type[Node]) -> Iterator[Node]:
+        """The nodes of a sort that start at a place, the outermost first."""
+        found = self._at.get((location.line, location.column - 1), [])
+        nodes = [node for node in found if isinstance(node, sort)]
+        yield from sorted(nodes, key=self._size, reverse=True)
+
+    def _size(self, node: libcst.CSTNode) -> tuple[int, int]:
+        end = self.positions[node].end
+        return end.line, end.column
+
+    def ends_at(self, node: libcst.CSTNode, location: Location) -> bool:
+        """True where a node ends where a place does."""
+        end = self.positions[node].end
+        return (end.line, end.column) == (location.end_line, location.end_column - 1)
+
+    def around(self, node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
+        """The nodes around a node, from the inside out."""
+        parent = self.parents.get(node)
+        while parent is not None:
+            yield parent
+            parent = self.parents.get(parent)
+
+    def call_at(self, location: Location) -> libcst.Call:
+        """The call whose callee, or the callee's last name, stands at a place."""
+        for node in self.starting_at(location, libcst.BaseExpression):  # type: ignore[type-abstract]
+            if not self.ends_at(node, location):
+                continue
+            callee = node
+            parent = self.parents.get(node)
+            if isinstance(parent, libcst.Attribute) and parent.attr is node:
+                callee, parent = parent, self.parents.get(parent)
+            if isinstance(parent, libcst.Call) and parent.func is callee:
+                return parent
+        raise Refused("no call is found at that place")
+
+    def code(self, node: libcst.CSTNode) -> str:
+        """The source text of a node."""
+        return self.module.code_for_node(node)
+
+    # What is to become of them
+
+    def claim(self, node: libcst.CSTNode, aspect: str, value: str) -> bool:
+        """True where an edit has this for itself, False where the same is wanted already; refused where another is."""
+        known = self._claims.setdefault((node, aspect), "\0unclaimed")
+        if known == "\0unclaimed":
+            self._claims[node, aspect] = value
+            return True
+        if known != value:
+            raise Contradicted(f"another fix wants something else of the same place: {known or 'to remove it'}")
+        return False
+
+    def changed(self, node: libcst.CSTNode, sort: type[Made], make: Callable[[], Made] | None = None) -> Made:
+        """The one object of a sort that changes a node, made where there is none yet."""
+        found = self._changes.get(node)
+        if found is None:
+            made = make() if make is not None else sort()
+            self._changes[node] = made
+            return made
+        if not isinstance(found, sort):
+            raise Contradicted("another fix changes the same place in another way")
+        return found
+
+    def result(self) -> libcst.Module:
+        """The tree with all changes made."""
+        if not self._changes:
+            return self.module
+        made = self.module.visit(_Transformer(self._changes))
+        assert isinstance(made, libcst.Module)
+        return made
+
+
+class _Transformer(libcst.CSTTransformer):
+    def __init__(self, changes: dict[libcst.CSTNode, Change]) -> None:
+        super().__init__()
+        self.changes = changes
+
+    def on_leave(self, original_node: libcst.CSTNode, updated_node: libcst.CSTNode) -> New:  # type: ignore[override]
+        change = self.changes.get(original_node)
+        return updated_node if change is None else change(updated_node)
+
+
+def _names(module: libcst.Module) -> Iterator[str]:
+    pending: list[libcst.CSTNode] = [module]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, libcst.Name):
+            yield node.value
+        pending.extend(node.children)
+
+
+def dotted(node: libcst.CSTNode) -> str | None:
+    """The dotted path that an expression is, None where it is another."""
+    parts: list[str] = []
+    while isinstance(node, libcst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, libcst.Name):
+        return None
+    return ".".join([node.value, *reversed(parts)])
+
+
+def dotted_node(path: str) -> libcst.Name | libcst.Attribute:
+    """The expression that a dotted path is."""
+    names = path.split(".")
+    node: libcst.Name | libcst.Attribute = libcst.Name(names[0])
+    for name in names[1:]:
+        node = libcst.Attribute(node, libcst.Name(name))
+    return node
+
+
+def expression(text: str) -> libcst.BaseExpression:
+    """The expression that a text is; refused where it is none."""
+    try:
+        return libcst.parse_expression(text)
+    except (libcst.ParserSyntaxError, ValueError, RecursionError) as error:
+        raise Refused(f"{text!r} is no expression") from error
+
+
+def statements(text: str) -> Sequence[Statement]:
+    """The statements that a text is; refused where it is none."""
+    try:
+        return libcst.parse_module(text).body
+    except (libcst.ParserSyntaxError, ValueError, RecursionError) as error:
+        raise Refused(f"{text!r} is no statement") from error

@@ -1,0 +1,452 @@
+"""Edits of imports: a name taken from where it is now, and imports that other edits need."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst
+
+from driftcheck.fixes.document import Document, New, Refused, Statement, dotted, dotted_node
+from driftcheck.fixes.sequences import comments_of, without
+from driftcheck.model import Edit
+
+Line = libcst.SimpleStatementLine
+
+
+@dataclass(frozen=True)
+class _Move:
+    """One imported name that comes from another module, perhaps under another name."""
+
+    alias: libcst.ImportAlias
+    index: int
+    module: str
+    name: str
+    is_guarded: bool
+
+    @property
+    def local(self) -> str:
+        """The name by which the file knows it."""
+        return _local(self.alias)
+
+    def imported(self) -> libcst.ImportAlias:
+        """What is imported now, under the name that the file knows."""
+        asname = self.alias.asname
+        if asname is None and self.local != self.name:
+            asname = libcst.AsName(libcst.Name(self.local))
+        elif asname is not None and self.local == self.name:
+            asname = None
+        return libcst.ImportAlias(libcst.Name(self.name), asname)
+
+
+@dataclass(eq=False)
+class ImportChange:
+    """What becomes of the line that holds an import statement."""
+
+    statement: libcst.ImportFrom | libcst.Import
+    moves: list[_Move] = field(default_factory=list)
+    modules: dict[int, str] = field(default_factory=dict)
+
+    def __call__(self, updated: libcst.CSTNode) -> New:
+        assert isinstance(updated, Line)
+        place = self._place(updated)
+        statement = updated.body[place]
+        if isinstance(statement, libcst.Import):
+            names = list(statement.names)
+            for index, module in self.modules.items():
+                names[index] = names[index].with_changes(name=dotted_node(module))
+            return _with_statement(updated, place, statement.with_changes(names=names))
+        assert isinstance(statement, libcst.ImportFrom) and not isinstance(statement.names, libcst.ImportStar)
+        groups: dict[tuple[str, bool], list[_Move]] = {}
+        for move in sorted(self.moves, key=lambda each: each.index):
+            groups.setdefault((move.module, move.is_guarded), []).append(move)
+        if len(self.moves) == len(statement.names) and len(groups) == 1 and not self.moves[0].is_guarded:
+            return _with_statement(updated, place, self._in_place(statement))
+        kept = list(statement.names)
+        for move in sorted(self.moves, key=lambda each: -each.index):
+            kept = without(kept, move.index)
+        added = [
+            _commented(self._line(module, moves, is_guarded=guarded), statement.names, moves)
+            for (module, guarded), moves in groups.items()
+        ]
+        if kept:
+            return libcst.FlattenSentinel([_with_statement(updated, place, statement.with_changes(names=kept)), *added])
+        if len(updated.body) > 1:
+            rest = [each for index, each in enumerate(updated.body) if index != place]
+            return libcst.FlattenSentinel([*added, updated.with_changes(body=rest)])
+        first = added[0].with_changes(leading_lines=[*updated.leading_lines, *added[0].leading_lines])
+        if isinstance(first, Line) and first.trailing_whitespace.comment is None:
+            first = first.with_changes(trailing_whitespace=updated.trailing_whitespace)
+        return libcst.FlattenSentinel([first, *added[1:]])
+
+    def _place(self, updated: Line) -> int:
+        """Which of the line's statements it is; imports have nothing inside that would have changed."""
+        return next(
+            index
+            for index, each in enumerate(updated.body)
+            if each is self.statement or each.deep_equals(self.statement)
+        )
+
+    def _in_place(self, statement: libcst.ImportFrom) -> libcst.ImportFrom:
+        assert not isinstance(statement.names, libcst.ImportStar)
+        names = list(statement.names)
+        for move in self.moves:
+            made = move.imported()
+            old = names[move.index]
+            asname = old.asname if old.asname is not None and made.asname is not None else made.asname
+            names[move.index] = old.with_changes(name=made.name, asname=asname)
+        return statement.with_changes(module=dotted_node(self.moves[0].module), names=names)
+
+    def _line(self, module: str, moves: Sequence[_Move], *, is_guarded: bool) -> Line | libcst.Try:
+        new = _import_line(module, [move.imported() for move in moves])
+        if not is_guarded:
+            return new
+        assert isinstance(self.statement, libcst.ImportFrom) and self.statement.module is not None
+        old = [libcst.ImportAlias(move.alias.name, move.alias.asname) for move in moves]
+        return _either(new, Line([libcst.ImportFrom(self.statement.module, _separated(old))]))
+
+
+def _commented(
+    line: Line | libcst.Try, names: Sequence[libcst.ImportAlias], moves: Sequence[_Move]
+) -> Line | libcst.Try:
+    """The line with the comments that were about what it imports."""
+    before: list[libcst.EmptyLine] = []
+    behind: list[libcst.Comment] = []
+    for move in moves:
+        own, comment = comments_of(names, move.index)
+        before += [libcst.EmptyLine(comment=each.comment) for each in own]
+        behind += [comment] if comment is not None else []
+    line = line.with_changes(leading_lines=before)
+    if isinstance(line, Line) and behind:
+        space = libcst.TrailingWhitespace(libcst.SimpleWhitespace("  "), behind[0])
+        line = line.with_changes(trailing_whitespace=space)
+    return line
+
+
+def _with_statement(line: Line, place: int, statement: libcst.BaseSmallStatement) -> Line:
+    return line.with_changes(body=[statement if index == place else each for index, each in enumerate(line.body)])
+
+
+def _import_line(module: str, names: Sequence[libcst.ImportAlias]) -> Line:
+    return Line([libcst.ImportFrom(dotted_node(module), _separated(names))])
+
+
+def _separated(names: Sequence[libcst.ImportAlias]) -> list[libcst.ImportAlias]:
+    plain: list[libcst.ImportAlias] = [name.with_changes(comma=libcst.MaybeSentinel.DEFAULT) for name in names]
+    return plain
+
+
+def _either(new: Line, old: Line) -> libcst.Try:
+    """`try: new`, and where that fails the old import."""
+    handler = libcst.ExceptHandler(libcst.IndentedBlock([old]), libcst.Name("ImportError"))
+    return libcst.Try(libcst.IndentedBlock([new]), [handler])
+
+
+def _local(alias: libcst.ImportAlias) -> str:
+    if alias.asname is not None and isinstance(alias.asname.name, libcst.Name):
+        return alias.asname.name.value
+    return (dotted(alias.name) or "").partition(".")[0]
+
+
+def move_import(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Imports a name from where it is now, under the name that the file has for it.
+
+    Guarded, it is imported from where it was in releases that don't have it there.
+    """
+    alias = next(document.starting_at(edit.location, libcst.ImportAlias), None)
+    statement = document.parents.get(alias) if alias is not None else None
+    line = document.parents.get(statement) if statement is not None else None
+    if alias is None or not isinstance(statement, libcst.ImportFrom | libcst.Import) or not isinstance(line, Line):
+        raise Refused("no import is written at that place")
+    to = edit.parameter("to") or ""
+    if isinstance(statement, libcst.Import):
+        _move_module(document, alias, statement, line, to, is_guarded=is_guarded)
+        return
+    if isinstance(statement.names, libcst.ImportStar) or statement.relative:
+        raise Refused("the import names no single thing of a module")
+    if not document.claim(alias, "import", to):
+        return
+    module, _, name = to.rpartition(".")
+    index = next(place for place, each in enumerate(statement.names) if each is alias)
+    change = document.changed(line, ImportChange, lambda: ImportChange(statement))
+    if change.statement is not statement:
+        raise Refused("two imports stand on one line")
+    change.moves.append(_Move(alias, index, module, name, is_guarded))
+
+
+def _move_module(
+    document: Document,
+    alias: libcst.ImportAlias,
+    statement: libcst.Import,
+    line: Line,
+    to: str,
+    *,
+    is_guarded: bool,
+) -> None:
+    if alias.asname is None:
+        raise Refused("the module is used by its whole path, in more places than this")
+    if is_guarded:
+        raise Refused("a module under another name is imported for one release only")
+    if document.claim(alias, "import", to):
+        index = next(place for place, each in enumerate(statement.names) if each is alias)
+        document.changed(line, ImportChange, lambda: ImportChange(statement)).modules[index] = to
+
+
+# Imports that other edits need
+
+
+@dataclass(eq=False)
+class ModuleChange:
+    """What is put at the head of a file: imports of modules and of names, and helper functions with their places."""
+
+    modules: list[str] = field(default_factory=list)
+    names: dict[tuple[str, str], str | None] = field(default_factory=dict)
+    helpers: dict[str, tuple[str, int]] = field(default_factory=dict)
+
+    def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
+        assert isinstance(updated, libcst.Module)
+        body = list(updated.body)
+        # From the end to the beginning, so that places stay what they are.
+        for place, sources in sorted(self._helpers_by_place().items(), reverse=True):
+            functions = [function for source in sources for function in _spaced(source)]
+            body[place] = _with_blank_lines(body[place], 2)
+            body[place:place] = functions
+        plainly: dict[str, list[libcst.ImportAlias]] = {}
+        guarded: list[libcst.Try] = []
+        for (module, name), otherwise in sorted(self.names.items()):
+            alias = libcst.ImportAlias(libcst.Name(name))
+            if otherwise is None:
+                plainly.setdefault(module, []).append(alias)
+                continue
+            old_module, _, old_name = otherwise.rpartition(".")
+            asname = libcst.AsName(libcst.Name(name)) if old_name != name else None
+            old = _import_line(old_module, [libcst.ImportAlias(libcst.Name(old_name), asname)])
+            guarded.append(_either(_import_line(module, [alias]), old))
+        _, last = _import_block(body)
+        body[last:last] = guarded
+        for module, names in plainly.items():
+            place = _place_for(body, module)
+            body[place:place] = [_import_line(module, names)]
+        return updated.with_changes(body=_with_modules(body, sorted(self.modules)))
+
+    def _helpers_by_place(self) -> dict[int, list[str]]:
+        by_place: dict[int, list[str]] = {}
+        for source, place in self.helpers.values():
+            by_place.setdefault(place, []).append(source)
+        return by_place
+
+
+def _place_for(body: Sequence[Statement], module: str) -> int:
+    """Where an import of something of a module goes: after the last from the same package, else after all others."""
+    first, last = _import_block(body)
+    package = module.partition(".")[0]
+    place = last
+    for index in range(first, last):
+        found = _imported_package(body[index])
+        if found == package:
+            place = index + 1
+    return place
+
+
+def _imported_package(statement: libcst.CSTNode) -> str | None:
+    """The top-level package that a line imports from, None for a relative import and for what is no such line."""
+    if not isinstance(statement, Line):
+        return None
+    for each in statement.body:
+        if isinstance(each, libcst.ImportFrom) and each.module is not None and not each.relative:
+            return (dotted(each.module) or "").partition(".")[0]
+        if isinstance(each, libcst.Import):
+            return (dotted(each.names[0].name) or "").partition(".")[0]
+    return None
+
+
+def _with_modules(body: list[Statement], names: Sequence[str]) -> list[Statement]:
+    """The body with `import name` for each name before its first import."""
+    if not names:
+        return body
+    first, last = _import_block(body)
+    lines: list[Statement] = [Line([libcst.Import([libcst.ImportAlias(dotted_node(name))])]) for name in names]
+    if first < last:
+        # A comment or a blank line before the first import stays before it.
+        before = getattr(body[first], "leading_lines", [])
+        lines[0] = lines[0].with_changes(leading_lines=before)
+        is_own = _imported_package(body[first]) in sys.stdlib_module_names
+        body[first] = body[first].with_changes(leading_lines=[] if is_own else [libcst.EmptyLine(indent=False)])
+    elif first < len(body):
+        body[first] = _with_blank_lines(body[first], 1)
+    if first and first == last:
+        lines[0] = _with_blank_lines(lines[0], 1)
+    return [*body[:first], *lines, *body[first:]]
+
+
+def _with_blank_lines(statement: Statement, count: int) -> Statement:
+    lines = list(getattr(statement, "leading_lines", []))
+    blank = 0
+    while blank < len(lines) and lines[blank].comment is None:
+        blank += 1
+    missing = [libcst.EmptyLine(indent=False)] * max(0, count - blank)
+    return statement.with_changes(leading_lines=[*missing, *lines])
+
+
+def _spaced(source: str) -> list[Statement]:
+    functions = [each for each in libcst.parse_module(source).body if isinstance(each, libcst.FunctionDef)]
+    return [_with_blank_lines(each, 2) for each in functions]
+
+
+def _is_import(statement: libcst.CSTNode) -> bool:
+    """True for a line of imports, and for a block with nothing but imports in it (`try`, `if TYPE_CHECKING`)."""
+    if isinstance(statement, Line):
+        return any(isinstance(each, libcst.Import | libcst.ImportFrom) for each in statement.body)
+    if isinstance(statement, libcst.Try):
+        return any(_is_import(each) for each in statement.body.body)
+    if isinstance(statement, libcst.If) and isinstance(statement.body, libcst.IndentedBlock):
+        return all(_is_import(each) for each in statement.body.body)
+    return False
+
+
+def _is_future(statement: libcst.CSTNode) -> bool:
+    return isinstance(statement, Line) and any(
+        isinstance(each, libcst.ImportFrom) and each.module is not None and dotted(each.module) == "__future__"
+        for each in statement.body
+    )
+
+
+def _is_docstring(statement: libcst.CSTNode) -> bool:
+    return (
+        isinstance(statement, Line)
+        and isinstance(statement.body[0], libcst.Expr)
+        and isinstance(statement.body[0].value, libcst.SimpleString | libcst.ConcatenatedString)
+    )
+
+
+def _import_block(body: Sequence[Statement]) -> tuple[int, int]:
+    """Where the file's imports begin and end, as indexes: after the last that stands before any definition."""
+    first = 0
+    while first < len(body) and (_is_future(body[first]) or (first == 0 and _is_docstring(body[first]))):
+        first += 1
+    last = first
+    for index in range(first, len(body)):
+        if isinstance(body[index], libcst.FunctionDef | libcst.ClassDef):
+            break
+        if _is_import(body[index]):
+            last = index + 1
+    while first < last and not _is_import(body[first]):
+        first += 1
+    return first, last
+
+
+def _at_head(document: Document) -> ModuleChange:
+    return document.changed(document.module, ModuleChange)
+
+
+def import_module(document: Document, name: str) -> None:
+    """Sees to it that a module is imported under its own name at the head of the file."""
+    for statement in document.module.body:
+        for each in statement.body if isinstance(statement, Line) else ():
+            if isinstance(each, libcst.Import) and any(
+                alias.asname is None and dotted(alias.name) == name for alias in each.names
+            ):
+                return
+    change = _at_head(document)
+    if name in change.modules:
+        return
+    if name in document.names:
+        raise Refused(f"the file has something else under the name {name}")
+    change.modules.append(name)
+
+
+def import_name(document: Document, module: str, name: str, *, otherwise: str | None = None) -> str:
+    """The name under which something of a module can be used, imported at the head of the file where it is not yet.
+
+    `otherwise` is where releases that don't have it there have it, as a dotted path.
+    """
+    for statement in document.module.body:
+        for each in statement.body if isinstance(statement, Line) else ():
+            if not isinstance(each, libcst.ImportFrom) or isinstance(each.names, libcst.ImportStar) or each.relative:
+                continue
+            if each.module is None or dotted(each.module) != module:
+                continue
+            for alias in each.names:
+                if dotted(alias.name) == name:
+                    return _local(alias)
+    change = _at_head(document)
+    if (module, name) not in change.names:
+        if _is_bound(document, name) or any(known == name for _, known in change.names):
+            raise Refused(f"the file has something else under the name {name}")
+        change.names[module, name] = otherwise
+    return name
+
+
+def _is_bound(document: Document, name: str) -> bool:
+    """True where a name stands for something in the file; as an attribute or a keyword it does not."""
+    pending: list[libcst.CSTNode] = [document.module]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, libcst.Name) and node.value == name:
+            return True
+        if isinstance(node, libcst.Attribute | libcst.Arg):
+            pending.append(node.value)
+        else:
+            pending.extend(node.children)
+    return False
+
+
+def add_helper(document: Document, source: str, user: libcst.CSTNode) -> str:
+    """The name of the last function of a rule's helper, which is put before what uses it where the file has it not.
+
+    What the helper imports is imported at the head of the file; the functions before the last are its own helpers.
+    """
+    tree = libcst.parse_module(source)
+    functions = [each for each in tree.body if isinstance(each, libcst.FunctionDef)]
+    if not functions:
+        raise Refused("the rule carries no helper function")
+    name = functions[-1].name.value
+    known = {each.name.value: each for each in document.module.body if isinstance(each, libcst.FunctionDef)}
+    own = known.get(name)
+    if own is not None:
+        if document.code(own).strip() != tree.code_for_node(functions[-1]).strip():
+            raise Refused(f"the file has a function {name} of its own")
+        return name
+    change = _at_head(document)
+    place = _top_level(document, user)
+    if name in change.helpers:
+        change.helpers[name] = (source, min(place, change.helpers[name][1]))
+    else:
+        taken = next((each.name.value for each in functions if each.name.value in document.names), None)
+        if taken is not None:
+            raise Refused(f"the file has something else under the name {taken}")
+        for statement in tree.body:
+            _import_for_helper(document, statement)
+        change.helpers[name] = (source, place)
+    return name
+
+
+def _top_level(document: Document, node: libcst.CSTNode) -> int:
+    """The index of the statement of the file that holds a node."""
+    outermost = node
+    for each in document.around(node):
+        if isinstance(each, libcst.Module):
+            break
+        outermost = each
+    return next(index for index, each in enumerate(document.module.body) if each is outermost)
+
+
+def _import_for_helper(document: Document, statement: libcst.CSTNode, otherwise: str | None = None) -> None:
+    if isinstance(statement, libcst.Try):
+        # The import of a newer release, and in its handler that of an older one.
+        old = statement.handlers[0].body.body[0]
+        assert isinstance(old, Line) and isinstance(old.body[0], libcst.ImportFrom) and old.body[0].module is not None
+        for inner in statement.body.body:
+            _import_for_helper(document, inner, dotted(old.body[0].module))
+        return
+    for each in statement.body if isinstance(statement, Line) else ():
+        if isinstance(each, libcst.Import):
+            for alias in each.names:
+                import_module(document, dotted(alias.name) or "")
+        elif isinstance(each, libcst.ImportFrom) and each.module is not None:
+            assert not isinstance(each.names, libcst.ImportStar)
+            for alias in each.names:
+                name = dotted(alias.name) or ""
+                old_path = f"{otherwise}.{name}" if otherwise is not None else None
+                import_name(document, dotted(each.module) or "", name, otherwise=old_path)

@@ -1,0 +1,119 @@
+"""Edits of names and of what is read: attributes renamed or taken from elsewhere, strings, subscripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import libcst
+
+from driftcheck.fixes.document import Document, Refused, dotted, expression
+from driftcheck.fixes.import_edits import import_name
+from driftcheck.model import Edit
+
+
+@dataclass(eq=False)
+class Renamed:
+    """An attribute under another name."""
+
+    name: str
+
+    def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
+        assert isinstance(updated, libcst.Attribute)
+        return updated.with_changes(attr=updated.attr.with_changes(value=self.name))
+
+
+@dataclass(eq=False)
+class Replaced:
+    """An expression in the place of another, whose parentheses and comments within go with it."""
+
+    node: libcst.BaseExpression
+
+    def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
+        return self.node
+
+
+@dataclass(eq=False)
+class Unwrapped:
+    """What is subscripted, without the subscript."""
+
+    def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
+        assert isinstance(updated, libcst.Subscript)
+        value = updated.value
+        return value.with_changes(lpar=[*updated.lpar, *value.lpar], rpar=[*value.rpar, *updated.rpar])
+
+
+def _attribute(document: Document, edit: Edit) -> libcst.Attribute:
+    """The attribute whose name stands at a place."""
+    for node in document.starting_at(edit.location, libcst.Name):
+        parent = document.parents.get(node)
+        if isinstance(parent, libcst.Attribute) and parent.attr is node:
+            return parent
+    raise Refused("no attribute is written at that place")
+
+
+def rename_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Reads an attribute under another name; guarded, under the old one where the object does not have the new one."""
+    node = _attribute(document, edit)
+    old, new = node.attr.value, edit.parameter("to") or ""
+    if edit.parameter("attribute") not in (None, old):
+        raise Refused(f"the attribute there is {old}")
+    if not is_guarded:
+        if document.claim(node, "name", new):
+            document.changed(node, Renamed, lambda: Renamed(new))
+        return
+    owner = dotted(node.value)
+    if owner is None:
+        raise Refused("what it is read from has no name that a guard could ask about")
+    if _is_stored(document, node):
+        raise Refused("it is stored, and both names can't be")
+    if document.claim(node, "name", new):
+        either = f'({owner}.{new} if hasattr({owner}, "{new}") else {owner}.{old})'
+        document.changed(node, Replaced, lambda: Replaced(expression(either)))
+
+
+def _is_stored(document: Document, node: libcst.CSTNode) -> bool:
+    parent = document.parents.get(node)
+    return isinstance(parent, libcst.AssignTarget | libcst.AugAssign | libcst.Del | libcst.AnnAssign)
+
+
+def move_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Imports what was read as an attribute of a module from where it is now."""
+    node = _attribute(document, edit)
+    old, path = dotted(node), edit.parameter("to") or ""
+    if old is None or _is_stored(document, node):
+        raise Refused("it is not read from a module by its name")
+    module, _, name = path.rpartition(".")
+    if not document.claim(node, "name", path):
+        return
+    was = edit.parameter("was") or ""
+    local = import_name(document, module, name, otherwise=was if is_guarded else None)
+    document.changed(node, Replaced, lambda: Replaced(libcst.Name(local)))
+
+
+def rename_string(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Writes another text between the quotes of a string."""
+    if is_guarded:
+        raise Refused("a text is the same for every release")
+    was, new = edit.parameter("was") or "", edit.parameter("to") or ""
+    node = next(document.starting_at(edit.location, libcst.SimpleString), None)
+    if node is None or node.raw_value != was or node.prefix:
+        raise Refused("the text is not written there in one piece")
+    if document.claim(node, "text", new):
+        text = libcst.SimpleString(f"{node.quote}{new}{node.quote}")
+        document.changed(node, Replaced, lambda: Replaced(text))
+
+
+def unwrap_subscript(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Takes the whole instead of its first part: `reply[0]` becomes `reply`."""
+    if is_guarded:
+        raise Refused("what is right depends on the release")
+    for node in document.starting_at(edit.location, libcst.Subscript):
+        if not document.ends_at(node, edit.location):
+            continue
+        index = node.slice[0].slice if len(node.slice) == 1 else None
+        if not isinstance(index, libcst.Index) or document.code(index.value) != "0":
+            raise Refused("another part than the first is taken")
+        if document.claim(node, "subscript", ""):
+            document.changed(node, Unwrapped)
+        return
+    raise Refused("the result is taken apart in another way than by [0]")

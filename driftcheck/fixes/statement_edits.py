@@ -1,0 +1,85 @@
+"""Edits that put statements into a file: after a call, and helper functions at its head."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import libcst
+
+from driftcheck.fixes.document import Document, New, Refused, Statement, dotted, statements
+from driftcheck.model import Edit
+
+_RESULT = "output"
+
+
+@dataclass(eq=False)
+class LineChange:
+    """What becomes of a line with one statement: its result gets a name, and statements come after it."""
+
+    name: str | None
+    after: list[Statement] = field(default_factory=list)
+    returned: str | None = None
+
+    def __call__(self, updated: libcst.CSTNode) -> New:
+        assert isinstance(updated, libcst.SimpleStatementLine)
+        statement = updated.body[0]
+        rest: list[Statement] = list(self.after)
+        if self.returned is not None:
+            rest.append(libcst.SimpleStatementLine([libcst.Return(libcst.Name(self.returned))]))
+        if self.name is not None and isinstance(statement, libcst.Expr | libcst.Return) and statement.value is not None:
+            assigned = libcst.Assign([libcst.AssignTarget(libcst.Name(self.name))], statement.value)
+            updated = updated.with_changes(body=[assigned])
+        return libcst.FlattenSentinel([updated, *rest])
+
+
+def insert_call_after(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Puts statements after the one that makes a call: `{result}` and `{receiver}` in them are the call's own."""
+    del is_guarded
+    call = document.call_at(edit.location)
+    statement = document.parents.get(call)
+    line = document.parents.get(statement) if statement is not None else None
+    if not isinstance(line, libcst.SimpleStatementLine) or len(line.body) != 1:
+        raise Refused("the call is part of a larger expression")
+    name, returned = None, None
+    if isinstance(statement, libcst.Expr):
+        result = name = _free(document)
+    elif isinstance(statement, libcst.Return):
+        result = name = returned = _free(document)
+    elif isinstance(statement, libcst.Assign) and len(statement.targets) == 1:
+        found = dotted(statement.targets[0].target)
+        if found is None:
+            raise Refused("the result is taken apart at once")
+        result = found
+    else:
+        raise Refused("the call is part of a larger expression")
+    receiver = document.code(call.func.value) if isinstance(call.func, libcst.Attribute) else ""
+    if isinstance(call.func, libcst.Attribute) and dotted(call.func.value) is None:
+        raise Refused("what it is called on has no name to call it on again")
+    text = (edit.parameter("call") or "").replace("{result}", result).replace("{receiver}", receiver)
+    if _follows(document, line, text):
+        raise Refused("it stands there already")
+    if document.claim(line, "after", text):
+        document.changed(line, LineChange, lambda: LineChange(name, list(statements(text)), returned))
+
+
+def _free(document: Document) -> str:
+    """A name that the file has not used."""
+    name = _RESULT
+    while name in document.names:
+        name = f"{name}_"
+    return name
+
+
+def _follows(document: Document, line: libcst.SimpleStatementLine, text: str) -> bool:
+    """True where the very statements stand after the line."""
+    block = document.parents.get(line)
+    body: Sequence[libcst.CSTNode] = getattr(block, "body", ())
+    place = next((index for index, each in enumerate(body) if each is line), None)
+    wanted = list(statements(text))
+    if place is None or not wanted:
+        return False
+    following = body[place + 1 : place + 1 + len(wanted)]
+    return len(following) == len(wanted) and all(
+        one.deep_equals(other) for one, other in zip(following, wanted, strict=True)
+    )

@@ -1,0 +1,371 @@
+"""The use case of `driftcheck fix`: audit, edit, audit again, and say of each finding what became of it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from driftcheck.audit import Sources
+from driftcheck.fixes.changes import Change, Changes, ordered
+from driftcheck.model import Edit, Finding, Fix, FixedFinding, Kind, Repair, Report, Severity
+from driftcheck.tree import SourceTree
+
+if TYPE_CHECKING:
+    from driftcheck.fixes.recipes import Planned
+
+Key = tuple[str, ...]
+
+# A fix can uncover what the fault before it hid; what has not settled by then is left to a person.
+_ROUNDS = 4
+
+
+class EditedTree:
+    """A client's tree in which some files say something else."""
+
+    def __init__(self, tree: SourceTree, files: Mapping[str, bytes]) -> None:
+        self.tree = tree
+        self.files = dict(files)
+
+        self.name = tree.name
+        self.version = tree.version
+        self.origin = tree.origin
+        self.roots = tree.roots
+        self.requirements = tree.requirements
+        self.uploaded = tree.uploaded
+
+    def __getattr__(self, name: str) -> object:
+        """What some trees have and others do not."""
+        return getattr(self.tree, name)
+
+    @property
+    def paths(self) -> Collection[str]:
+        """The paths of the tree: no edit makes or removes a file."""
+        return self.tree.paths
+
+    def read(self, path: str) -> bytes:
+        """The bytes of one file, edited or not."""
+        return self.files[path] if path in self.files else self.tree.read(path)
+
+    def digest(self, path: str) -> str:
+        """A hash of the file's bytes in hexadecimal."""
+        import hashlib
+
+        return hashlib.sha256(self.files[path]).hexdigest() if path in self.files else self.tree.digest(path)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Which findings are to be repaired, and how daringly: `names` are kinds and rules, empty for all."""
+
+    is_unsafe: bool = False
+    names: frozenset[str] = frozenset()
+    left_out: frozenset[str] = frozenset()
+
+    def takes(self, finding: Finding) -> bool:
+        """True where a finding is one of those to be repaired."""
+        own = {finding.kind.value, finding.rule or ""}
+        return (not self.names or bool(own & self.names)) and not own & self.left_out
+
+
+@dataclass(slots=True)
+class _State:
+    """The client as it is edited so far, what was asked for, and what could not be done, by finding."""
+
+    original: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, bytes] = field(default_factory=dict)
+    refused: dict[Key, str] = field(default_factory=dict)
+    excluded: set[Key] = field(default_factory=set)
+    applied: dict[Key, Planned] = field(default_factory=dict)
+
+
+def fixed(
+    sources: Sequence[Sources], choice: Choice, tell: Callable[[str], None] | None = None
+) -> tuple[Repair, Changes]:
+    """Repairs a client for one release, or for several that it then has to run with, and says what came of it.
+
+    `sources` are the client with each of the releases, the one that matters most first; of several the edits are
+    guarded. `tell` is told what is being done. Raises DriftcheckError where a file can't be read.
+    """
+    return _Fixing(list(sources), choice, tell or (lambda _: None)).repaired()
+
+
+class _Fixing:
+    def __init__(self, sources: list[Sources], choice: Choice, tell: Callable[[str], None]) -> None:
+        self.sources = sources
+        self.client = sources[0].client
+        self.choice = choice
+        self.tell = tell
+        self.is_guarded = len(sources) > 1
+
+    def repaired(self) -> tuple[Repair, Changes]:
+        before = [self._audited(each, {}) for each in self.sources]
+        state = self._edited(before)
+        after = [self._audited(each, state.files) for each in self.sources]
+        spoiled = self._spoiled(state, before, after)
+        if spoiled:
+            # What made things worse is not made; the rest is tried again without it.
+            state = self._edited(before, excluded=spoiled)
+            after = [self._audited(each, state.files) for each in self.sources]
+        return self._told(state, before, after), _changes(state)
+
+    def _audited(self, sources: Sources, files: Mapping[str, bytes]) -> Report:
+        self.tell(f"auditing against {sources.target.name} {sources.target.version or ''}".rstrip())
+        return sources.audited(EditedTree(self.client, files) if files else None)
+
+    # Edits
+
+    def _edited(self, before: Sequence[Report], excluded: Collection[Key] = ()) -> _State:
+        state = _State(excluded=set(excluded))
+        phases = [False, True] if self.choice.is_unsafe else [False]
+        for _ in range(2 if self.is_guarded else 1):
+            was = dict(state.files)
+            for sources, first in zip(self.sources, before, strict=True):
+                report: Report | None = first if not state.files else None
+                for is_unsafe in phases:
+                    report = self._settled(sources, state, report, is_unsafe=is_unsafe)
+            if state.files == was:
+                break
+        return state
+
+    def _settled(self, sources: Sources, state: _State, report: Report | None, *, is_unsafe: bool) -> Report | None:
+        """Edits until nothing more can be, and gives the report of what it then is, None where that is not known."""
+        for _ in range(_ROUNDS):
+            if report is None:
+                report = self._audited(sources, state.files)
+            if not self._round(report, state, is_unsafe=is_unsafe):
+                return report
+            report = None
+        return None
+
+    def _round(self, report: Report, state: _State, *, is_unsafe: bool) -> bool:
+        """Makes the edits of one report; True where a file has changed."""
+        from driftcheck.fixes.recipes import edited
+
+        by_file: dict[str, list[tuple[Key, Planned]]] = {}
+        for finding in report.findings:
+            planned = self._planned(finding, is_unsafe=is_unsafe)
+            key = _spot(finding)
+            if planned is not None and key not in state.excluded and key not in state.refused:
+                for path, part in _parts(planned):
+                    by_file.setdefault(path, []).append((key, part))
+        is_changed = False
+        for path in sorted(by_file):
+            source = self._source(path, state)
+            entries = by_file[path]
+            result = edited(source, [planned for _, planned in entries])
+            for index, (key, planned) in enumerate(entries):
+                if index in result.refused:
+                    state.refused[key] = result.refused[index]
+                else:
+                    state.applied[key] = planned
+            if result.source != source and _parses(result.source):
+                state.files[path] = result.source
+                is_changed = True
+        return is_changed
+
+    def _source(self, path: str, state: _State) -> bytes:
+        if path not in state.original:
+            state.original[path] = self.client.read(path)
+        return state.files.get(path, state.original[path])
+
+    def _planned(self, finding: Finding, *, is_unsafe: bool) -> Planned | None:
+        from driftcheck.fixes.recipes import Planned
+
+        fix = finding.fix
+        if fix is None or not self.choice.takes(finding) or not _is_allowed(fix, is_unsafe=is_unsafe):
+            return None
+        if self.is_guarded and fix.portable:
+            return Planned(fix.portable)
+        # What an older release lacks, and what a newer one does, is asked for where the code runs. What is missing in
+        # one release is given to all, and where another does not take it, that is found and guarded in its turn.
+        is_guarded = self.is_guarded and all(edit.recipe in _GUARDED for edit in fix.edits)
+        return Planned(fix.edits, is_guarded) if fix.edits else None
+
+    # What came of it
+
+    def _spoiled(self, state: _State, before: Sequence[Report], after: Sequence[Report]) -> set[Key]:
+        """The fixes that are to blame for what is found now, on a line that was edited, and was not found before.
+
+        Those of the same function are, and for what stands at the head of a file those that put it there.
+        """
+        spoiled: set[Key] = set()
+        for old, new in zip(before, after, strict=True):
+            known = {_key(finding) for finding in old.findings}
+            for finding in new.findings:
+                path = finding.location.path
+                if finding.severity.rank < Severity.WARNING.rank or _key(finding) in known or path not in state.files:
+                    continue
+                if finding.location.line in _edited_lines(state.original[path], state.files[path]):
+                    spoiled |= {
+                        key
+                        for key, planned in state.applied.items()
+                        if key[1] == path and (key[3] == finding.scope or _imports(planned, finding.symbol))
+                    }
+        return spoiled
+
+    def _told(self, state: _State, before: Sequence[Report], after: Sequence[Report]) -> Repair:
+        lines = {path: _LineMap(state.original[path], state.files[path]) for path in state.files}
+        told: dict[tuple[object, ...], FixedFinding] = {}
+        for old, new, sources in zip(before, after, self.sources, strict=True):
+            for finding in old.findings:
+                if not self.choice.takes(finding) or finding.severity is Severity.NOTE:
+                    continue
+                found = self._treated(finding, new, state, lines, sources)
+                identity = (_key(finding), finding.location)
+                known = told.get(identity)
+                if known is None or _RANK[found.status] > _RANK[known.status]:
+                    told[identity] = found
+        first = after[0]
+        left = [
+            (sources.target.version or sources.target.name, finding)
+            for report, sources in zip(after, self.sources, strict=True)
+            for finding in report.findings
+            if finding.severity.rank >= Severity.SILENT.rank
+        ]
+        entries = sorted(told.values(), key=lambda each: (each.finding.location, each.finding.kind.value))
+        releases = tuple(sources.target.version or sources.target.name for sources in self.sources)
+        return Repair(first.client, first.target, tuple(entries), releases, tuple(left), first.notices)
+
+    def _treated(
+        self, finding: Finding, after: Report, state: _State, lines: Mapping[str, _LineMap], sources: Sources
+    ) -> FixedFinding:
+        key = _key(finding)
+        path = finding.location.path
+        now = (
+            lines[path].lines(finding.location.line)
+            if path in lines
+            else range(finding.location.line, finding.location.line + 1)
+        )
+        is_left = any(_key(each) == key and each.location.line in now for each in after.findings)
+        fix, spot = finding.fix, _spot(finding)
+        if not is_left and spot not in state.applied:
+            return FixedFinding(replace(finding, fix=None), "proved", "another fix takes care of it")
+        if not is_left:
+            return self._repaired(finding, after, now, sources)
+        if spot in state.excluded:
+            return FixedFinding(finding, "person", "the edit would break something else")
+        if spot in state.refused:
+            return FixedFinding(finding, "person", state.refused[spot])
+        if spot in state.applied:
+            return FixedFinding(finding, "person", "the edit was made, and it is found all the same")
+        if fix is not None and fix.edits and fix.applicability == "unsafe" and not self.choice.is_unsafe:
+            return FixedFinding(finding, "unsafe", fix.description)
+        return FixedFinding(finding, "person", fix.description if fix is not None else "no fix is known")
+
+    def _repaired(self, finding: Finding, after: Report, now: range, sources: Sources) -> FixedFinding:
+        path = finding.location.path
+        if finding.fix is not None and any(edit.recipe == "insert-helper" for edit in finding.fix.edits):
+            return FixedFinding(finding, "unproved", "a helper decides as it runs, and no audit looks through it")
+        unresolved = [each for each in after.unresolved if each.path == path and each.line in now]
+        if unresolved:
+            return FixedFinding(finding, "unproved", unresolved[0].reason)
+        if any(skipped.path == path for skipped in after.client.skipped):
+            return FixedFinding(finding, "unproved", "the file can't be read any more")
+        if sources.runtime is not None and finding.call is not None:
+            is_bound = any(bound == path and line in now for bound, line in after.bound)
+            if not is_bound and finding.kind in _BINDING:
+                return FixedFinding(finding, "unproved", "the interpreter could not be asked about the call")
+            if is_bound:
+                return FixedFinding(finding, "proved", "inspect.signature binds the call")
+        return FixedFinding(finding, "proved", "the audit finds nothing there any more")
+
+
+_RANK = {"proved": 0, "unproved": 1, "unsafe": 2, "person": 3}
+_BINDING = (
+    Kind.UNKNOWN_ARGUMENT,
+    Kind.MISSING_ARGUMENT,
+    Kind.TOO_MANY_POSITIONAL_ARGUMENTS,
+    Kind.POSITIONAL_SHIFT,
+)
+# Recipes of which an older or newer release may want the opposite at the very place.
+_GUARDED = (
+    "move-import",
+    "move-attribute",
+    "remove-argument",
+    "rename-argument",
+    "rename-attribute",
+    "rename-string",
+    "unwrap-subscript",
+)
+
+
+def _is_allowed(fix: Fix, *, is_unsafe: bool) -> bool:
+    return fix.applicability == "safe" or (is_unsafe and fix.applicability == "unsafe")
+
+
+def _key(finding: Finding) -> Key:
+    """What identifies a finding in an edited file, whose lines may have moved."""
+    return (
+        f"{finding.kind.value} {finding.parameter or ''} {finding.rule or ''}",
+        finding.location.path,
+        finding.symbol,
+        finding.scope,
+    )
+
+
+def _spot(finding: Finding) -> Key:
+    """What identifies a finding among others of the same function."""
+    return (*_key(finding), finding.snippet)
+
+
+def _imports(planned: Planned, symbol: str) -> bool:
+    """True where a fix puts an import of a symbol at the head of a file."""
+    name = symbol.rpartition(".")[2]
+    return any(
+        edit.parameter("to") == symbol or f"import {name}" in (edit.parameter("helper") or "") for edit in planned.edits
+    )
+
+
+def _parts(planned: Planned) -> Iterator[tuple[str, Planned]]:
+    """The edits of a fix by file."""
+    by_path: dict[str, list[Edit]] = {}
+    for edit in planned.edits:
+        by_path.setdefault(edit.location.path, []).append(edit)
+    for path, edits in by_path.items():
+        yield path, replace(planned, edits=tuple(edits))
+
+
+def _parses(source: bytes) -> bool:
+    import ast
+    import warnings
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def _changes(state: _State) -> Changes:
+    return ordered(Change(path, state.original[path], after) for path, after in state.files.items())
+
+
+class _LineMap:
+    """Where the lines of a file are after its edits."""
+
+    def __init__(self, before: bytes, after: bytes) -> None:
+        matcher = difflib.SequenceMatcher(None, before.split(b"\n"), after.split(b"\n"), autojunk=False)
+        self.blocks = matcher.get_opcodes()
+
+    def lines(self, line: int) -> range:
+        """The lines that a line has become, counted from 1."""
+        for tag, start, end, new_start, new_end in self.blocks:
+            if start < line <= end:
+                if tag == "equal":
+                    return range(line - start + new_start, line - start + new_start + 1)
+                return range(new_start + 1, max(new_end, new_start + 1) + 1)
+        return range(line, line + 1)
+
+    def edited(self) -> Iterable[int]:
+        """The lines that are new or changed, counted from 1."""
+        for tag, _, _, start, end in self.blocks:
+            if tag != "equal":
+                yield from range(start + 1, end + 1)
+
+
+def _edited_lines(before: bytes, after: bytes) -> frozenset[int]:
+    return frozenset(_LineMap(before, after).edited())
