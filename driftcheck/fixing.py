@@ -243,7 +243,9 @@ class _Fixing:
         if not is_left and spot not in state.applied:
             return FixedFinding(replace(finding, fix=None), "proved", "another fix takes care of it")
         if not is_left:
-            return self._repaired(finding, after, now, sources)
+            call = (finding.call or finding.location).line
+            calls = lines[path].lines(call) if path in lines else range(call, call + 1)
+            return self._repaired(finding, after, now, calls, sources)
         if spot in state.excluded:
             return FixedFinding(finding, "person", "the edit would break something else")
         if spot in state.refused:
@@ -254,7 +256,7 @@ class _Fixing:
             return FixedFinding(finding, "unsafe", fix.description)
         return FixedFinding(finding, "person", fix.description if fix is not None else "no fix is known")
 
-    def _repaired(self, finding: Finding, after: Report, now: range, sources: Sources) -> FixedFinding:
+    def _repaired(self, finding: Finding, after: Report, now: range, calls: range, sources: Sources) -> FixedFinding:
         path = finding.location.path
         if finding.fix is not None and any(edit.recipe == "insert-helper" for edit in finding.fix.edits):
             return FixedFinding(finding, "unproved", "a helper decides as it runs, and no audit looks through it")
@@ -264,7 +266,7 @@ class _Fixing:
         if any(skipped.path == path for skipped in after.client.skipped):
             return FixedFinding(finding, "unproved", "the file can't be read any more")
         if sources.runtime is not None and finding.call is not None:
-            is_bound = any(bound == path and line in now for bound, line in after.bound)
+            is_bound = any(bound == path and line in calls for bound, line in after.bound)
             if not is_bound and finding.kind in _BINDING:
                 return FixedFinding(finding, "unproved", "the interpreter could not be asked about the call")
             if is_bound:
