@@ -127,7 +127,7 @@ class PrescribedFixes:
             values: dict[str, str] = {}
             for name in _PLACEHOLDER.findall(text):
                 value = self._at_hand(scope[name], call) if name in scope else _given(name, call)
-                if value is None:
+                if value is None or not _is_repeatable(value):
                     return None
                 values[name] = value
             filled[key] = _PLACEHOLDER.sub(lambda match: values[match[1]], text)  # noqa: B023 - used at once
@@ -185,6 +185,17 @@ def _given(name: str, call: Call | None) -> str | None:
         callee = call.usage.node.func
         return ast.unparse(callee.value) if isinstance(callee, ast.Attribute) else None
     return given_text(call, name)
+
+
+def _is_repeatable(text: str) -> bool:
+    """True where an expression can be written a second time, before a dot too: a name, or what is read from one."""
+    try:
+        node: ast.expr = ast.parse(text, mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    while isinstance(node, ast.Attribute) or (isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant)):
+        node = node.value
+    return isinstance(node, ast.Name)
 
 
 def _is_about(finding: Finding, symbol: str) -> bool:

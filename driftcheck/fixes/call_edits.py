@@ -9,7 +9,7 @@ import libcst
 
 from driftcheck.fixes.document import Document, Refused, dotted, expression
 from driftcheck.fixes.import_edits import add_helper, import_module
-from driftcheck.fixes.sequences import with_arguments, without
+from driftcheck.fixes.sequences import Row
 from driftcheck.model import Edit
 
 _AROUND_EQUAL = libcst.AssignEqual(
@@ -19,56 +19,60 @@ _AROUND_EQUAL = libcst.AssignEqual(
 
 @dataclass(eq=False)
 class CallChange:
-    """What becomes of one call: `removed` and `renamed` are by index, `added` comes at the end, in order."""
+    """What becomes of one call.
+
+    `removed` and `keywords` are by index. `added` comes at the end, in order, each with whether the callee is asked for
+    such a parameter; so do the `guarded` ones, those of an index with another keyword where the callee has that.
+    """
 
     removed: set[int] = field(default_factory=set)
     keywords: dict[int, str] = field(default_factory=dict)
-    added: list[libcst.Arg] = field(default_factory=list)
-    guarded: list[tuple[int, str, str]] = field(default_factory=list)
+    added: list[tuple[libcst.Arg, bool]] = field(default_factory=list)
+    guarded: list[tuple[int, str]] = field(default_factory=list)
     helper: str | None = None
 
     def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
         assert isinstance(updated, libcst.Call)
         arguments = list(updated.args)
-        late = [_guarded(arguments[index], name, condition) for index, name, condition in self.guarded]
+        late = [_guarded(arguments[index], name, updated.func) for index, name in self.guarded]
         for index, name in self.keywords.items():
-            arguments[index] = arguments[index].with_changes(
-                keyword=libcst.Name(name), equal=arguments[index].equal if arguments[index].keyword else _AROUND_EQUAL
-            )
+            arguments[index] = _renamed(arguments[index], name)
+        row = Row.of(arguments, updated.whitespace_before_args)
         for index in sorted(self.removed, reverse=True):
-            arguments = without(arguments, index)
-        call = updated.with_changes(args=arguments)
-        if not arguments and updated.args:
-            call = call.with_changes(whitespace_before_args=libcst.SimpleWhitespace(""))
-        call = with_arguments(call, [*self.added, *late])
-        return _through(call, self.helper) if self.helper is not None else call
+            row = row.without(index)
+        extra = [_guarded(each, "", updated.func) if is_guarded else each for each, is_guarded in self.added]
+        for argument in [*extra, *late]:
+            row = row.with_item(len(row.items), argument)
+        if self.helper is not None:
+            row = row.with_item(0, libcst.Arg(updated.func))
+            updated = updated.with_changes(func=libcst.Name(self.helper))
+        if self.removed or extra or late or self.helper is not None:
+            before, arguments, _ = row.separated()
+            return updated.with_changes(args=arguments, whitespace_before_args=before)
+        return updated.with_changes(args=arguments)
 
 
-def _through(call: libcst.Call, helper: str) -> libcst.Call:
-    first = libcst.Arg(call.func)
-    if call.args:
-        before = call.whitespace_before_args
-        comma = call.args[0].comma
-        is_spread = len(call.args) == 1 or (
-            isinstance(comma, libcst.Comma) and isinstance(comma.whitespace_after, libcst.ParenthesizedWhitespace)
-        )
-        is_spread = is_spread and isinstance(before, libcst.ParenthesizedWhitespace)
-        first = first.with_changes(comma=libcst.Comma(whitespace_after=before if is_spread else _SPACE))
-    return call.with_changes(func=libcst.Name(helper), args=[first, *call.args])
+def _renamed(argument: libcst.Arg, name: str) -> libcst.Arg:
+    """The argument under that keyword, in parentheses where it has to be in some then."""
+    value = argument.value
+    if isinstance(value, libcst.GeneratorExp | libcst.NamedExpr) and not value.lpar:
+        value = value.with_changes(lpar=[libcst.LeftParen()], rpar=[libcst.RightParen()])
+    equal = argument.equal if argument.keyword is not None else _AROUND_EQUAL
+    return argument.with_changes(keyword=libcst.Name(name), equal=equal, value=value)
 
 
-_SPACE = libcst.SimpleWhitespace(" ")
-
-
-def _guarded(argument: libcst.Arg, new_name: str, condition: str) -> libcst.Arg:
+def _guarded(argument: libcst.Arg, new_name: str, callee: libcst.BaseExpression) -> libcst.Arg:
     """`**({"name": value} if condition else {})`, or, with a new name, the old one where the new one is unknown."""
     assert argument.keyword is not None
     given = _dictionary(argument.keyword.value, argument.value)
     otherwise: libcst.BaseExpression = libcst.Dict([])
     if new_name:
         given, otherwise = _dictionary(new_name, argument.value), given
+    # The callee as it is after the edits: it may have another name now.
+    called = dotted(callee) or libcst.Module([]).code_for_node(callee)
+    condition = expression(f'"{new_name or argument.keyword.value}" in inspect.signature({called}).parameters')
     chosen = libcst.IfExp(
-        test=expression(condition), body=given, orelse=otherwise, lpar=[libcst.LeftParen()], rpar=[libcst.RightParen()]
+        test=condition, body=given, orelse=otherwise, lpar=[libcst.LeftParen()], rpar=[libcst.RightParen()]
     )
     return libcst.Arg(chosen, star="**")
 
@@ -90,13 +94,14 @@ def _argument(document: Document, edit: Edit) -> tuple[libcst.Call, int]:
     raise Refused("the argument is not written at that place")
 
 
-def _takes(document: Document, call: libcst.Call, name: str) -> str:
-    """The condition under which a callee has a parameter of that name."""
+def _asks(document: Document, call: libcst.Call) -> None:
+    """Sees to it that a callee can be asked which parameters it has."""
     callee = dotted(call.func)
     if callee is None:
         raise Refused("what is called has no name that a guard could ask about")
+    if callee == "dict":
+        raise Refused("it is given by way of a dictionary, which no guard can ask about")
     import_module(document, "inspect")
-    return f'"{name}" in inspect.signature({callee}).parameters'
 
 
 def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
@@ -115,7 +120,8 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
     if is_guarded:
         if name is None:
             raise Refused("an argument without a name can't be given only to some releases")
-        change.guarded.append((index, "", _takes(document, call, name.value)))
+        _asks(document, call)
+        change.guarded.append((index, ""))
     elif name is None and index < len(call.args) - 1 and call.args[index + 1].keyword is None:
         raise Refused("other arguments would move up into its place")
     change.removed.add(index)
@@ -137,7 +143,8 @@ def rename_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
         return
     change = _change(document, call)
     if is_guarded:
-        change.guarded.append((index, new, _takes(document, call, new)))
+        _asks(document, call)
+        change.guarded.append((index, new))
         change.removed.add(index)
     else:
         change.keywords[index] = new
@@ -152,15 +159,23 @@ class DictChange:
 
     def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
         assert isinstance(updated, libcst.Dict)
-        elements = list(updated.elements)
+        elements: list[libcst.BaseDictElement] = list(updated.elements)
         for index, name in self.renamed.items():
             element = elements[index]
             assert isinstance(element, libcst.DictElement) and isinstance(element.key, libcst.SimpleString)
             quote = element.key.quote
             elements[index] = element.with_changes(key=libcst.SimpleString(f"{quote}{name}{quote}"))
+        if not self.removed:
+            return updated.with_changes(elements=elements)
+        row = Row.of(elements, updated.lbrace.whitespace_after, updated.rbrace.whitespace_before)
         for index in sorted(self.removed, reverse=True):
-            elements = without(elements, index)  # type: ignore[type-var]
-        return updated.with_changes(elements=elements)
+            row = row.without(index)
+        before, elements, behind = row.separated()
+        return updated.with_changes(
+            elements=elements,
+            lbrace=updated.lbrace.with_changes(whitespace_after=before),
+            rbrace=updated.rbrace.with_changes(whitespace_before=behind),
+        )
 
 
 def _entry(document: Document, edit: Edit) -> tuple[libcst.Dict, int]:
@@ -191,7 +206,7 @@ def add_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     name, text = edit.parameter("argument") or "", edit.parameter("value") or ""
     if any(argument.keyword is not None and argument.keyword.value == name for argument in call.args):
         raise Refused(f"{name} is given already")
-    if any(isinstance(each.value, libcst.GeneratorExp) and not each.value.lpar for each in call.args):
+    if _is_bare_generator(call):
         raise Refused("the call's one argument is a generator without parentheses")
     value = expression(text)
     if not document.claim(call, f"argument {name}", text):
@@ -200,8 +215,19 @@ def add_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     if helper is not None:
         add_helper(document, helper, call)
     change = _change(document, call)
-    added = libcst.Arg(value, keyword=libcst.Name(name), equal=_AROUND_EQUAL)
-    change.added.append(_guarded(added, "", _takes(document, call, name)) if is_guarded else added)
+    added = by_keyword(name, value)
+    if is_guarded:
+        _asks(document, call)
+    change.added.append((added, is_guarded))
+
+
+def by_keyword(name: str, value: libcst.BaseExpression) -> libcst.Arg:
+    """An argument given by keyword."""
+    return libcst.Arg(value, keyword=libcst.Name(name), equal=_AROUND_EQUAL)
+
+
+def _is_bare_generator(call: libcst.Call) -> bool:
+    return any(isinstance(each.value, libcst.GeneratorExp) and not each.value.lpar for each in call.args)
 
 
 def name_arguments(document: Document, edit: Edit, *, is_guarded: bool) -> None:
@@ -230,6 +256,8 @@ def insert_helper(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     source = edit.parameter("helper") or ""
     if isinstance(call.func, libcst.Name) and call.func.value in _defined(source):
         raise Refused("the helper is called already")
+    if _is_bare_generator(call):
+        raise Refused("the call's one argument is a generator without parentheses")
     name = add_helper(document, source, call)
     if document.claim(call, "helper", name):
         _change(document, call).helper = name

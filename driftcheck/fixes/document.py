@@ -124,6 +124,10 @@ class Document:
             raise Contradicted("another fix changes the same place in another way")
         return found
 
+    def lines_made(self, node: libcst.CSTNode) -> int:
+        """How many statements have taken the place of one, once it is changed."""
+        return getattr(self._changes.get(node), "lines", 1)
+
     def result(self) -> libcst.Module:
         """The tree with all changes made."""
         if not self._changes:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 import libcst
 
-from driftcheck.fixes.call_edits import CallChange
+from driftcheck.fixes.call_edits import CallChange, by_keyword
 from driftcheck.fixes.document import Document, Refused, expression
+from driftcheck.fixes.sequences import Row
 from driftcheck.model import Edit
 
 
 @dataclass(frozen=True)
 class _Addition:
-    """A parameter to add: after the one of that name, by keyword only, or as `**name`."""
+    """A parameter to add: after the one of that name, by keyword only, or with the `star` of `*name` or `**name`."""
 
     name: str
+    annotation: str | None
     default: str | None
     after: str | None
     is_keyword_only: bool
-    is_variadic: bool
+    star: str
 
 
 @dataclass(eq=False)
@@ -30,129 +33,97 @@ class FunctionChange:
 
     def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
         assert isinstance(updated, libcst.FunctionDef)
-        parameters = updated.params
+        row: Row[_Listed] = Row.of(_listed(updated.params), updated.whitespace_before_params)
         for addition in self.additions:
-            parameters = _with_parameter(parameters, addition)
-        return updated.with_changes(params=parameters)
+            row = _with_parameter(row, addition)
+        before, listed, _ = row.separated()
+        return updated.with_changes(params=_parameters(listed), whitespace_before_params=before)
 
 
-def _with_parameter(parameters: libcst.Parameters, addition: _Addition) -> libcst.Parameters:
-    default = None if addition.default is None else expression(addition.default)
-    made = libcst.Param(libcst.Name(addition.name), default=default)
-    if default is not None:
-        made = made.with_changes(
-            equal=libcst.AssignEqual(
-                whitespace_before=libcst.SimpleWhitespace(""), whitespace_after=libcst.SimpleWhitespace("")
-            )
-        )
-    if addition.is_variadic:
-        return _at_end(parameters, made.with_changes(star="**"), "star_kwarg")
-    if addition.is_keyword_only or isinstance(parameters.star_arg, libcst.Param):
-        return _keyword_only(parameters, made)
-    return _positional(parameters, made, addition.after)
+_Listed = libcst.Param | libcst.ParamSlash | libcst.ParamStar
 
 
-def _keyword_only(parameters: libcst.Parameters, made: libcst.Param) -> libcst.Parameters:
-    if parameters.star_kwarg is not None:
-        space = _space_of(parameters)
-        made = made.with_changes(comma=libcst.Comma(whitespace_after=space))
-        keywords = [*parameters.kwonly_params]
-        if keywords:
-            keywords[-1] = keywords[-1].with_changes(comma=libcst.Comma(whitespace_after=space))
-        changed = parameters.with_changes(kwonly_params=[*keywords, made])
-        if not keywords and not isinstance(parameters.star_arg, libcst.Param):
-            changed = changed.with_changes(star_arg=libcst.ParamStar(comma=libcst.Comma(whitespace_after=space)))
-        return changed
-    if parameters.kwonly_params or isinstance(parameters.star_arg, libcst.Param):
-        return _at_end(parameters, made, "kwonly_params")
-    space = _space_of(parameters)
-    every = _everything(parameters)
-    if every:
-        last = every[-1]
-        made = made.with_changes(comma=last.comma, whitespace_after_param=last.whitespace_after_param)
-        parameters = _swapped(parameters, last, _followed(last, space))
-    star = libcst.ParamStar(comma=libcst.Comma(whitespace_after=space))
-    return parameters.with_changes(star_arg=star, kwonly_params=[made])
+def _listed(parameters: libcst.Parameters) -> list[_Listed]:
+    """The parameters as they are written, `/` and `*` among them."""
+    listed: list[_Listed] = [*parameters.posonly_params]
+    if isinstance(parameters.posonly_ind, libcst.ParamSlash):
+        listed.append(parameters.posonly_ind)
+    listed += parameters.params
+    if not isinstance(parameters.star_arg, libcst.MaybeSentinel):
+        listed.append(_marked(parameters.star_arg, "*"))
+    listed += parameters.kwonly_params
+    return [*listed, _marked(parameters.star_kwarg, "**")] if parameters.star_kwarg is not None else listed
 
 
-def _positional(parameters: libcst.Parameters, made: libcst.Param, after: str | None) -> libcst.Parameters:
-    listed = list(parameters.params)
-    place = next((index + 1 for index, each in enumerate(listed) if each.name.value == after), len(listed))
-    if made.default is None and any(each.default is not None for each in listed[:place]):
-        made = made.with_changes(
-            default=libcst.Name("None"),
-            equal=libcst.AssignEqual(
-                whitespace_before=libcst.SimpleWhitespace(""), whitespace_after=libcst.SimpleWhitespace("")
-            ),
-        )
-    if made.default is not None and any(each.default is None for each in listed[place:]):
-        place = len(listed)
-    is_last = place == len(listed)
-    has_rest = bool(parameters.kwonly_params or parameters.star_kwarg) or not isinstance(
-        parameters.star_arg, libcst.MaybeSentinel
-    )
-    if is_last and not has_rest:
-        return _at_end(parameters, made, "params")
-    space = _space_of(parameters)
-    made = made.with_changes(comma=libcst.Comma(whitespace_after=space))
-    if place and not isinstance(listed[place - 1].comma, libcst.Comma):
-        listed[place - 1] = listed[place - 1].with_changes(comma=libcst.Comma(whitespace_after=space))
-    listed.insert(place, made)
-    return parameters.with_changes(params=listed)
+def _marked(parameter: libcst.Param | libcst.ParamStar, star: str) -> libcst.Param | libcst.ParamStar:
+    return parameter.with_changes(star=star) if isinstance(parameter, libcst.Param) else parameter
 
 
-def _everything(parameters: libcst.Parameters) -> list[libcst.Param]:
-    every = [*parameters.posonly_params, *parameters.params]
-    if isinstance(parameters.star_arg, libcst.Param):
-        every.append(parameters.star_arg)
-    every += parameters.kwonly_params
-    return [*every, parameters.star_kwarg] if parameters.star_kwarg is not None else every
+def _parameters(listed: Sequence[_Listed]) -> libcst.Parameters:
+    """What is written as the parameters of a function."""
+    slash = next((index for index, each in enumerate(listed) if isinstance(each, libcst.ParamSlash)), -1)
+    star = next((index for index, each in enumerate(listed) if _is_star(each)), len(listed))
+    last = listed[-1] if listed and _is_rest(listed[-1]) else None
+    ordinary = [each for each in listed[slash + 1 : star] if each is not last]
+    keywords = [each for each in listed[star + 1 :] if each is not last]
+    made = libcst.Parameters(params=ordinary, kwonly_params=keywords, star_kwarg=last)  # type: ignore[arg-type]
+    if slash >= 0:
+        made = made.with_changes(posonly_params=listed[:slash], posonly_ind=listed[slash])
+    return made.with_changes(star_arg=listed[star]) if star < len(listed) else made
 
 
-def _space_of(parameters: libcst.Parameters) -> libcst.BaseParenthesizableWhitespace:
-    """What stands between two parameters."""
-    for parameter in _everything(parameters):
-        if isinstance(parameter.comma, libcst.Comma):
-            space = parameter.comma.whitespace_after
-            if isinstance(space, libcst.ParenthesizedWhitespace):
-                return space.with_changes(
-                    first_line=libcst.TrailingWhitespace(newline=space.first_line.newline), empty_lines=[]
-                )
-            return space
-    return libcst.SimpleWhitespace(" ")
+def _is_star(listed: _Listed) -> bool:
+    """True for `*` and `*name`, after which parameters are given by keyword only."""
+    return isinstance(listed, libcst.ParamStar) or (isinstance(listed, libcst.Param) and listed.star == "*")
 
 
-def _at_end(parameters: libcst.Parameters, made: libcst.Param, where: str) -> libcst.Parameters:
-    """The parameters with one more at their end; a comma and a line break after the last stay after the last."""
-    every = _everything(parameters)
-    last = every[-1] if every else None
-    if last is None:
-        listed = [made] if where in ("params", "kwonly_params") else made
-        return parameters.with_changes(**{where: listed})
-    space = _space_of(parameters)
-    changed = _followed(last, space)
-    made = made.with_changes(comma=last.comma, whitespace_after_param=last.whitespace_after_param)
-    parameters = _swapped(parameters, last, changed)
-    if where in ("params", "kwonly_params"):
-        return parameters.with_changes(**{where: [*getattr(parameters, where), made]})
-    return parameters.with_changes(**{where: made})
+def _is_rest(listed: _Listed) -> bool:
+    """True for `**name`."""
+    return isinstance(listed, libcst.Param) and listed.star == "**"
 
 
-def _followed(parameter: libcst.Param, space: libcst.BaseParenthesizableWhitespace) -> libcst.Param:
-    """A parameter after which another comes."""
-    comma = libcst.Comma(whitespace_after=space)
-    changed: libcst.Param = parameter.with_changes(comma=comma, whitespace_after_param=libcst.SimpleWhitespace(""))
-    return changed
+def _with_parameter(row: Row[_Listed], addition: _Addition) -> Row[_Listed]:
+    listed = row.items
+    end = len(listed) - 1 if listed and _is_rest(listed[-1]) else len(listed)
+    stars = next((index for index, each in enumerate(listed) if _is_star(each)), end)
+    if addition.star == "**":
+        return row.with_item(len(listed), _made(addition, listed))
+    if addition.star == "*":
+        return row.with_item(stars, _made(addition, listed))
+    has_rest = stars < end and isinstance(listed[stars], libcst.Param)
+    if addition.is_keyword_only or has_rest:
+        if stars == end:
+            row, end = row.with_item(end, libcst.ParamStar()), end + 1
+        return row.with_item(end, _made(addition, listed))
+    names = [each.name.value if isinstance(each, libcst.Param) else None for each in listed[:stars]]
+    place = names.index(addition.after) + 1 if addition.after in names else stars
+    if place < stars and isinstance(listed[place], libcst.ParamSlash):
+        place += 1
+    made = _made(addition, listed)
+    if any(isinstance(each, libcst.Param) and each.default is None for each in listed[place:stars]):
+        place = stars
+    if made.default is None and any(_has_default(each) for each in listed[:place]):
+        made = _made(replace(addition, default="None"), listed)
+    return row.with_item(place, made)
 
 
-def _swapped(parameters: libcst.Parameters, old: libcst.Param, new: libcst.Param) -> libcst.Parameters:
-    for name in ("posonly_params", "params", "kwonly_params"):
-        listed = getattr(parameters, name)
-        if any(each is old for each in listed):
-            return parameters.with_changes(**{name: [new if each is old else each for each in listed]})
-    if parameters.star_arg is old:
-        return parameters.with_changes(star_arg=new)
-    return parameters.with_changes(star_kwarg=new)
+def _has_default(listed: _Listed) -> bool:
+    return isinstance(listed, libcst.Param) and listed.default is not None
+
+
+def _made(addition: _Addition, others: Sequence[_Listed]) -> libcst.Param:
+    """The parameter, annotated where others are."""
+    made = libcst.Param(libcst.Name(addition.name), star=addition.star)
+    is_annotated = any(isinstance(each, libcst.Param) and each.annotation is not None for each in others)
+    has_annotation = is_annotated and addition.annotation is not None
+    if addition.annotation is not None and is_annotated:
+        made = made.with_changes(annotation=libcst.Annotation(expression(addition.annotation)))
+    if addition.default is not None:
+        # Around the `=` of an annotated parameter stand blanks.
+        blank = libcst.SimpleWhitespace(" " if has_annotation else "")
+        equal = libcst.AssignEqual(whitespace_before=blank, whitespace_after=blank)
+        made = made.with_changes(default=expression(addition.default), equal=equal)
+    return made
 
 
 def add_parameter(document: Document, edit: Edit, *, is_guarded: bool) -> None:
@@ -160,22 +131,26 @@ def add_parameter(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     del is_guarded
     function = _function(document, edit)
     written = edit.parameter("parameter") or ""
-    name, _, default = (part.strip() for part in written.partition("="))
-    is_variadic = name.startswith("**")
+    declared, _, default = (part.strip() for part in written.partition("="))
+    name, _, annotation = (part.strip() for part in declared.partition(":"))
+    star = name[: len(name) - len(name.lstrip("*"))]
     name = name.lstrip("*")
     if not name.isidentifier():
         raise Refused(f"{written!r} is no parameter")
-    parameters = function.params
-    if any(each.name.value == name for each in _everything(parameters)):
+    listed = _listed(function.params)
+    if any(isinstance(each, libcst.Param) and each.name.value == name for each in listed):
         raise Refused(f"{name} is a parameter already")
-    if is_variadic and parameters.star_kwarg is not None:
+    if star == "**" and any(_is_rest(each) for each in listed):
         raise Refused("it takes any keyword already")
+    if star == "*" and any(_is_star(each) for each in listed):
+        raise Refused("it takes further arguments already, or none without a keyword")
     if not document.claim(function, f"parameter {name}", written):
         return
+    is_keyword_only = edit.parameter("keyword-only") == "yes"
     document.changed(function, FunctionChange).additions.append(
-        _Addition(name, default or None, edit.parameter("after"), edit.parameter("keyword-only") == "yes", is_variadic)
+        _Addition(name, annotation or None, default or None, edit.parameter("after"), is_keyword_only, star)
     )
-    if not is_variadic:
+    if not star:
         _hand_on(document, function, name)
 
 
@@ -193,15 +168,7 @@ def _hand_on(document: Document, function: libcst.FunctionDef, name: str) -> Non
         if is_given or any(each.star == "**" for each in call.args):
             continue
         if document.claim(call, f"argument {name}", name):
-            document.changed(call, CallChange).added.append(
-                libcst.Arg(
-                    libcst.Name(name),
-                    keyword=libcst.Name(name),
-                    equal=libcst.AssignEqual(
-                        whitespace_before=libcst.SimpleWhitespace(""), whitespace_after=libcst.SimpleWhitespace("")
-                    ),
-                )
-            )
+            document.changed(call, CallChange).added.append((by_keyword(name, libcst.Name(name)), False))
 
 
 def _base_calls(function: libcst.FunctionDef) -> list[libcst.Call]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 import libcst
 
 from driftcheck.fixes.document import Document, New, Refused, Statement, dotted, dotted_node
-from driftcheck.fixes.sequences import comments_of, without
+from driftcheck.fixes.sequences import Row
 from driftcheck.model import Edit
 
 Line = libcst.SimpleStatementLine
@@ -35,8 +36,8 @@ class _Move:
         asname = self.alias.asname
         if asname is None and self.local != self.name:
             asname = libcst.AsName(libcst.Name(self.local))
-        elif asname is not None and self.local == self.name:
-            asname = None
+        elif asname is not None and self.local == self.name and dotted(self.alias.name) != self.local:
+            asname = None  # `X as X` says that the name is handed on, and stays
         return libcst.ImportAlias(libcst.Name(self.name), asname)
 
 
@@ -47,6 +48,8 @@ class ImportChange:
     statement: libcst.ImportFrom | libcst.Import
     moves: list[_Move] = field(default_factory=list)
     modules: dict[int, str] = field(default_factory=dict)
+    # How many lines it has become.
+    lines: int = 1
 
     def __call__(self, updated: libcst.CSTNode) -> New:
         assert isinstance(updated, Line)
@@ -63,22 +66,38 @@ class ImportChange:
             groups.setdefault((move.module, move.is_guarded), []).append(move)
         if len(self.moves) == len(statement.names) and len(groups) == 1 and not self.moves[0].is_guarded:
             return _with_statement(updated, place, self._in_place(statement))
-        kept = list(statement.names)
+        row = _row(statement)
+        kept = row
         for move in sorted(self.moves, key=lambda each: -each.index):
-            kept = without(kept, move.index)
+            kept = kept.without(move.index)
+        pragma = _pragma(updated, row)
         added = [
-            _commented(self._line(module, moves, is_guarded=guarded), statement.names, moves)
+            _commented(self._line(module, moves, is_guarded=guarded), row, moves, pragma, is_all=not kept.items)
             for (module, guarded), moves in groups.items()
         ]
-        if kept:
-            return libcst.FlattenSentinel([_with_statement(updated, place, statement.with_changes(names=kept)), *added])
+        if kept.items:
+            old = _with_statement(updated, place, _with_row(statement, kept))
+            return self._counted(libcst.FlattenSentinel([old, *added]))
         if len(updated.body) > 1:
             rest = [each for index, each in enumerate(updated.body) if index != place]
-            return libcst.FlattenSentinel([*added, updated.with_changes(body=rest)])
+            if place == len(updated.body) - 1:
+                rest[-1] = rest[-1].with_changes(semicolon=libcst.MaybeSentinel.DEFAULT)
+            first = added[0].with_changes(leading_lines=[*updated.leading_lines, *added[0].leading_lines])
+            last = updated.with_changes(body=rest, leading_lines=[])
+            ordered = (
+                [first, *added[1:], last]
+                if place == 0
+                else [last.with_changes(leading_lines=updated.leading_lines), *added]
+            )
+            return self._counted(libcst.FlattenSentinel(ordered))
         first = added[0].with_changes(leading_lines=[*updated.leading_lines, *added[0].leading_lines])
         if isinstance(first, Line) and first.trailing_whitespace.comment is None:
             first = first.with_changes(trailing_whitespace=updated.trailing_whitespace)
-        return libcst.FlattenSentinel([first, *added[1:]])
+        return self._counted(libcst.FlattenSentinel([first, *added[1:]]))
+
+    def _counted(self, made: libcst.FlattenSentinel[libcst.CSTNode]) -> libcst.FlattenSentinel[libcst.CSTNode]:
+        self.lines = len(list(made))
+        return made
 
     def _place(self, updated: Line) -> int:
         """Which of the line's statements it is; imports have nothing inside that would have changed."""
@@ -107,21 +126,85 @@ class ImportChange:
         return _either(new, Line([libcst.ImportFrom(self.statement.module, _separated(old))]))
 
 
+def _row(statement: libcst.ImportFrom) -> Row[libcst.ImportAlias]:
+    """The names of an import, and what stands around them in parentheses."""
+    assert not isinstance(statement.names, libcst.ImportStar)
+    if statement.lpar is None or statement.rpar is None:
+        return Row.of(statement.names)
+    return Row.of(statement.names, statement.lpar.whitespace_after, statement.rpar.whitespace_before)
+
+
+def _with_row(statement: libcst.ImportFrom, row: Row[libcst.ImportAlias]) -> libcst.ImportFrom:
+    before, names, behind = row.separated()
+    if statement.lpar is None or statement.rpar is None:
+        return statement.with_changes(names=names)
+    return statement.with_changes(
+        names=names,
+        lpar=statement.lpar.with_changes(whitespace_after=before),
+        rpar=statement.rpar.with_changes(whitespace_before=behind),
+    )
+
+
 def _commented(
-    line: Line | libcst.Try, names: Sequence[libcst.ImportAlias], moves: Sequence[_Move]
+    line: Line | libcst.Try,
+    row: Row[libcst.ImportAlias],
+    moves: Sequence[_Move],
+    pragma: libcst.Comment | None,
+    *,
+    is_all: bool,
 ) -> Line | libcst.Try:
-    """The line with the comments that were about what it imports."""
-    before: list[libcst.EmptyLine] = []
+    """The line with the comments that go with what it imports: those behind the names, and those for tools.
+
+    Comments above names may be about several, and stay where they are as long as anything does.
+    """
+    above: list[libcst.EmptyLine] = []
     behind: list[libcst.Comment] = []
     for move in moves:
-        own, comment = comments_of(names, move.index)
-        before += [libcst.EmptyLine(comment=each.comment) for each in own]
-        behind += [comment] if comment is not None else []
-    line = line.with_changes(leading_lines=before)
-    if isinstance(line, Line) and behind:
-        space = libcst.TrailingWhitespace(libcst.SimpleWhitespace("  "), behind[0])
-        line = line.with_changes(trailing_whitespace=space)
+        comment = row.comment_of(move.index)
+        if is_all:
+            above += [libcst.EmptyLine(comment=each.comment) for each in row.lines_above(move.index)]
+        if comment is not None and (is_all or row.is_alone(move.index) or _is_for_tools(comment)):
+            behind += [comment] if comment.value not in {each.value for each in behind} else []
+    if not behind and pragma is not None:
+        behind = [pragma]
+    if behind and _is_for_tools(behind[0]):
+        # One that speaks to a tool does so on its own line only; what others say is kept above.
+        behind.reverse()
+    above += [libcst.EmptyLine(comment=each) for each in behind[:-1]]
+    line = line.with_changes(leading_lines=above)
+    if behind and isinstance(line, Line):
+        return _with_comment(line, behind[-1])
+    if behind and isinstance(line, libcst.Try):
+        handler = line.handlers[0]
+        body = [_with_comment(each, behind[-1]) for each in line.body.body if isinstance(each, Line)]
+        old = [_with_comment(each, behind[-1]) for each in handler.body.body if isinstance(each, Line)]
+        if not _is_for_tools(behind[-1]):
+            old = list(handler.body.body)  # type: ignore[arg-type]
+        handlers = [handler.with_changes(body=handler.body.with_changes(body=old))]
+        return line.with_changes(body=line.body.with_changes(body=body), handlers=handlers)
     return line
+
+
+def _with_comment(line: Line, comment: libcst.Comment) -> Line:
+    space = libcst.TrailingWhitespace(libcst.SimpleWhitespace("  "), comment)
+    return line.with_changes(trailing_whitespace=space)
+
+
+_TOOLS = re.compile(r"#\s*(noqa|type:\s*ignore|pyright:|mypy:|pylint:|isort:|fmt:|ruff:|pragma:)", re.IGNORECASE)
+
+
+def _is_for_tools(comment: libcst.Comment) -> bool:
+    return _TOOLS.match(comment.value) is not None
+
+
+def _pragma(line: Line, row: Row[libcst.ImportAlias]) -> libcst.Comment | None:
+    """What the statement's own line says to tools, which what becomes of it has to say too."""
+    opening = row.gaps[0]
+    spread = opening.first_line.comment if isinstance(opening, libcst.ParenthesizedWhitespace) else None
+    for comment in (spread, line.trailing_whitespace.comment):
+        if comment is not None and _is_for_tools(comment):
+            return comment
+    return None
 
 
 def _with_statement(line: Line, place: int, statement: libcst.BaseSmallStatement) -> Line:
@@ -200,13 +283,17 @@ def _move_module(
 class ModuleChange:
     """What is put at the head of a file: imports of modules and of names, and helper functions with their places."""
 
+    document: Document
     modules: list[str] = field(default_factory=list)
     names: dict[tuple[str, str], str | None] = field(default_factory=dict)
     helpers: dict[str, tuple[str, int]] = field(default_factory=dict)
+    # The first statement of the file that uses what is imported.
+    user: int = sys.maxsize
 
     def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
         assert isinstance(updated, libcst.Module)
         body = list(updated.body)
+        user = self._place_now(self.user)
         # From the end to the beginning, so that places stay what they are.
         for place, sources in sorted(self._helpers_by_place().items(), reverse=True):
             functions = [function for source in sources for function in _spaced(source)]
@@ -223,23 +310,28 @@ class ModuleChange:
             asname = libcst.AsName(libcst.Name(name)) if old_name != name else None
             old = _import_line(old_module, [libcst.ImportAlias(libcst.Name(old_name), asname)])
             guarded.append(_either(_import_line(module, [alias]), old))
-        _, last = _import_block(body)
+        _, last = _import_block(body, user)
         body[last:last] = guarded
         for module, names in plainly.items():
-            place = _place_for(body, module)
+            place = _place_for(body, module, user)
             body[place:place] = [_import_line(module, names)]
+            user += 1
         return updated.with_changes(body=_with_modules(body, sorted(self.modules)))
 
     def _helpers_by_place(self) -> dict[int, list[str]]:
         by_place: dict[int, list[str]] = {}
         for source, place in self.helpers.values():
-            by_place.setdefault(place, []).append(source)
+            by_place.setdefault(self._place_now(place), []).append(source)
         return by_place
 
+    def _place_now(self, place: int) -> int:
+        """Where a statement of the file is now that imports before it may have become several."""
+        return place + sum(self.document.lines_made(each) - 1 for each in self.document.module.body[:place])
 
-def _place_for(body: Sequence[Statement], module: str) -> int:
+
+def _place_for(body: Sequence[Statement], module: str, user: int) -> int:
     """Where an import of something of a module goes: after the last from the same package, else after all others."""
-    first, last = _import_block(body)
+    first, last = _import_block(body, user)
     package = module.partition(".")[0]
     place = last
     for index in range(first, last):
@@ -320,13 +412,13 @@ def _is_docstring(statement: libcst.CSTNode) -> bool:
     )
 
 
-def _import_block(body: Sequence[Statement]) -> tuple[int, int]:
-    """Where the file's imports begin and end, as indexes: after the last that stands before any definition."""
+def _import_block(body: Sequence[Statement], user: int = sys.maxsize) -> tuple[int, int]:
+    """Where the file's imports begin and end, as indexes: after the last before any definition, and before a user."""
     first = 0
     while first < len(body) and (_is_future(body[first]) or (first == 0 and _is_docstring(body[first]))):
         first += 1
     last = first
-    for index in range(first, len(body)):
+    for index in range(first, min(len(body), max(first, user))):
         if isinstance(body[index], libcst.FunctionDef | libcst.ClassDef):
             break
         if _is_import(body[index]):
@@ -337,7 +429,7 @@ def _import_block(body: Sequence[Statement]) -> tuple[int, int]:
 
 
 def _at_head(document: Document) -> ModuleChange:
-    return document.changed(document.module, ModuleChange)
+    return document.changed(document.module, ModuleChange, lambda: ModuleChange(document))
 
 
 def import_module(document: Document, name: str) -> None:
@@ -356,12 +448,15 @@ def import_module(document: Document, name: str) -> None:
     change.modules.append(name)
 
 
-def import_name(document: Document, module: str, name: str, *, otherwise: str | None = None) -> str:
-    """The name under which something of a module can be used, imported at the head of the file where it is not yet.
+def import_name(
+    document: Document, module: str, name: str, user: libcst.CSTNode, *, otherwise: str | None = None
+) -> str:
+    """The name by which a node can use something of a module, imported at the head of the file where it is not yet.
 
     `otherwise` is where releases that don't have it there have it, as a dotted path.
     """
-    for statement in document.module.body:
+    place = _top_level(document, user)
+    for statement in document.module.body[:place]:
         for each in statement.body if isinstance(statement, Line) else ():
             if not isinstance(each, libcst.ImportFrom) or isinstance(each.names, libcst.ImportStar) or each.relative:
                 continue
@@ -369,13 +464,42 @@ def import_name(document: Document, module: str, name: str, *, otherwise: str | 
                 continue
             for alias in each.names:
                 if dotted(alias.name) == name:
+                    if _is_hidden(document, _local(alias), user):
+                        raise Refused(f"{_local(alias)} is something else there")
                     return _local(alias)
     change = _at_head(document)
     if (module, name) not in change.names:
         if _is_bound(document, name) or any(known == name for _, known in change.names):
             raise Refused(f"the file has something else under the name {name}")
         change.names[module, name] = otherwise
+    change.user = min(change.user, place)
     return name
+
+
+def _is_hidden(document: Document, name: str, node: libcst.CSTNode) -> bool:
+    """True where a function or class around a node has a name of its own for something else."""
+    for each in document.around(node):
+        if isinstance(each, libcst.Lambda | libcst.FunctionDef | libcst.ClassDef):
+            pending: list[libcst.CSTNode] = [each]
+            while pending:
+                inner = pending.pop()
+                if isinstance(inner, libcst.Name) and inner.value == name and _is_binding(document, inner):
+                    return True
+                pending.extend(inner.children)
+    return False
+
+
+def _is_binding(document: Document, name: libcst.Name) -> bool:
+    """True where a name is given to something."""
+    node: libcst.CSTNode = name
+    parent = document.parents.get(node)
+    while isinstance(parent, libcst.Element | libcst.StarredElement | libcst.Tuple | libcst.List):
+        node, parent = parent, document.parents.get(parent)
+    if isinstance(parent, libcst.Param | libcst.FunctionDef | libcst.ClassDef | libcst.ImportAlias):
+        return parent.name is node
+    if isinstance(parent, libcst.AugAssign | libcst.AnnAssign | libcst.For | libcst.CompFor | libcst.NamedExpr):
+        return parent.target is node
+    return isinstance(parent, libcst.AssignTarget | libcst.AsName | libcst.NameItem)
 
 
 def _is_bound(document: Document, name: str) -> bool:
@@ -417,7 +541,7 @@ def add_helper(document: Document, source: str, user: libcst.CSTNode) -> str:
         if taken is not None:
             raise Refused(f"the file has something else under the name {taken}")
         for statement in tree.body:
-            _import_for_helper(document, statement)
+            _import_for_helper(document, statement, user)
         change.helpers[name] = (source, place)
     return name
 
@@ -432,13 +556,15 @@ def _top_level(document: Document, node: libcst.CSTNode) -> int:
     return next(index for index, each in enumerate(document.module.body) if each is outermost)
 
 
-def _import_for_helper(document: Document, statement: libcst.CSTNode, otherwise: str | None = None) -> None:
+def _import_for_helper(
+    document: Document, statement: libcst.CSTNode, user: libcst.CSTNode, otherwise: str | None = None
+) -> None:
     if isinstance(statement, libcst.Try):
         # The import of a newer release, and in its handler that of an older one.
         old = statement.handlers[0].body.body[0]
         assert isinstance(old, Line) and isinstance(old.body[0], libcst.ImportFrom) and old.body[0].module is not None
         for inner in statement.body.body:
-            _import_for_helper(document, inner, dotted(old.body[0].module))
+            _import_for_helper(document, inner, user, dotted(old.body[0].module))
         return
     for each in statement.body if isinstance(statement, Line) else ():
         if isinstance(each, libcst.Import):
@@ -449,4 +575,4 @@ def _import_for_helper(document: Document, statement: libcst.CSTNode, otherwise:
             for alias in each.names:
                 name = dotted(alias.name) or ""
                 old_path = f"{otherwise}.{name}" if otherwise is not None else None
-                import_name(document, dotted(each.module) or "", name, otherwise=old_path)
+                import_name(document, dotted(each.module) or "", name, user, otherwise=old_path)

@@ -24,11 +24,14 @@ class Renamed:
 
 @dataclass(eq=False)
 class Replaced:
-    """An expression in the place of another, whose parentheses and comments within go with it."""
+    """An expression in the place of another, whose parentheses stay around it."""
 
     node: libcst.BaseExpression
 
     def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
+        assert isinstance(updated, libcst.BaseExpression)
+        if updated.lpar:
+            return self.node.with_changes(lpar=updated.lpar, rpar=updated.rpar)
         return self.node
 
 
@@ -66,14 +69,30 @@ def rename_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> Non
         raise Refused("what it is read from has no name that a guard could ask about")
     if _is_stored(document, node):
         raise Refused("it is stored, and both names can't be")
+    if _has_comment(node):
+        raise Refused("a comment stands within it")
     if document.claim(node, "name", new):
         either = f'({owner}.{new} if hasattr({owner}, "{new}") else {owner}.{old})'
         document.changed(node, Replaced, lambda: Replaced(expression(either)))
 
 
 def _is_stored(document: Document, node: libcst.CSTNode) -> bool:
+    """True where something is put there, or taken from there for good."""
     parent = document.parents.get(node)
-    return isinstance(parent, libcst.AssignTarget | libcst.AugAssign | libcst.Del | libcst.AnnAssign)
+    while isinstance(parent, libcst.Element | libcst.StarredElement | libcst.Tuple | libcst.List):
+        node, parent = parent, document.parents.get(parent)
+    if isinstance(parent, libcst.AssignTarget | libcst.Del):
+        return True
+    if isinstance(parent, libcst.AugAssign | libcst.AnnAssign | libcst.For | libcst.CompFor):
+        return parent.target is node
+    return isinstance(parent, libcst.AsName)
+
+
+def _has_comment(node: libcst.CSTNode, *, inside: bool = True) -> bool:
+    """True where a comment stands between the parts of an expression, parentheses around it left out."""
+    if inside and isinstance(node, libcst.BaseExpression):
+        node = node.with_changes(lpar=[], rpar=[])
+    return isinstance(node, libcst.Comment) or any(_has_comment(each, inside=False) for each in node.children)
 
 
 def move_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> None:
@@ -82,11 +101,13 @@ def move_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     old, path = dotted(node), edit.parameter("to") or ""
     if old is None or _is_stored(document, node):
         raise Refused("it is not read from a module by its name")
+    if _has_comment(node):
+        raise Refused("a comment stands within it")
     module, _, name = path.rpartition(".")
     if not document.claim(node, "name", path):
         return
     was = edit.parameter("was") or ""
-    local = import_name(document, module, name, otherwise=was if is_guarded else None)
+    local = import_name(document, module, name, node, otherwise=was if is_guarded else None)
     document.changed(node, Replaced, lambda: Replaced(libcst.Name(local)))
 
 
@@ -113,6 +134,10 @@ def unwrap_subscript(document: Document, edit: Edit, *, is_guarded: bool) -> Non
         index = node.slice[0].slice if len(node.slice) == 1 else None
         if not isinstance(index, libcst.Index) or document.code(index.value) != "0":
             raise Refused("another part than the first is taken")
+        if _is_stored(document, node):
+            raise Refused("something is put in its place")
+        if any(_has_comment(each) for each in (*node.slice, node.lbracket, node.rbracket, node.whitespace_after_value)):
+            raise Refused("a comment stands within it")
         if document.claim(node, "subscript", ""):
             document.changed(node, Unwrapped)
         return
