@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.audit import Sources
 from driftcheck.fixes.changes import Change, Changes, ordered
-from driftcheck.model import Edit, Finding, Fix, FixedFinding, Kind, Repair, Report, Severity
+from driftcheck.model import Edit, Finding, FixedFinding, Kind, Repair, Report, Severity
 from driftcheck.tree import SourceTree
 
 if TYPE_CHECKING:
@@ -98,83 +98,102 @@ class _Fixing:
         self.choice = choice
         self.tell = tell
         self.is_guarded = len(sources) > 1
+        self._known: list[tuple[Sources, dict[str, bytes], Report]] = []
 
     def repaired(self) -> tuple[Repair, Changes]:
         before = [self._audited(each, {}) for each in self.sources]
-        state = self._edited(before)
+        state = self._edited()
         after = [self._audited(each, state.files) for each in self.sources]
         spoiled = self._spoiled(state, before, after)
         if spoiled:
             # What made things worse is not made; the rest is tried again without it.
-            state = self._edited(before, excluded=spoiled)
+            state = self._edited(spoiled)
             after = [self._audited(each, state.files) for each in self.sources]
         return self._told(state, before, after), _changes(state)
 
     def _audited(self, sources: Sources, files: Mapping[str, bytes]) -> Report:
+        """What is found in the client with these files; the same question is not asked twice."""
+        for asked, edited, report in self._known:
+            if asked is sources and edited == files:
+                return report
         self.tell(f"auditing against {sources.target.name} {sources.target.version or ''}".rstrip())
-        return sources.audited(EditedTree(self.client, files) if files else None)
+        report = sources.audited(EditedTree(self.client, files) if files else None)
+        self._known.append((sources, dict(files), report))
+        return report
 
     # Edits
 
-    def _edited(self, before: Sequence[Report], excluded: Collection[Key] = ()) -> _State:
+    def _edited(self, excluded: Collection[Key] = ()) -> _State:
         state = _State(excluded=set(excluded))
-        phases = [False, True] if self.choice.is_unsafe else [False]
         for _ in range(2 if self.is_guarded else 1):
             was = dict(state.files)
-            for sources, first in zip(self.sources, before, strict=True):
-                report: Report | None = first if not state.files else None
-                for is_unsafe in phases:
-                    report = self._settled(sources, state, report, is_unsafe=is_unsafe)
+            for sources in self.sources:
+                self._settle(sources, state)
             if state.files == was:
                 break
         return state
 
-    def _settled(self, sources: Sources, state: _State, report: Report | None, *, is_unsafe: bool) -> Report | None:
-        """Edits until nothing more can be, and gives the report of what it then is, None where that is not known."""
+    def _settle(self, sources: Sources, state: _State) -> None:
+        """Edits until nothing more can be."""
         for _ in range(_ROUNDS):
-            if report is None:
-                report = self._audited(sources, state.files)
-            if not self._round(report, state, is_unsafe=is_unsafe):
-                return report
-            report = None
-        return None
+            if not self._round(self._audited(sources, state.files), state):
+                return
 
-    def _round(self, report: Report, state: _State, *, is_unsafe: bool) -> bool:
+    def _round(self, report: Report, state: _State) -> bool:
         """Makes the edits of one report; True where a file has changed."""
         from driftcheck.fixes.recipes import edited
 
         by_file: dict[str, list[tuple[Key, Planned]]] = {}
-        for finding in report.findings:
-            planned = self._planned(finding, is_unsafe=is_unsafe)
-            key = _spot(finding)
-            if planned is not None and key not in state.excluded and key not in state.refused:
-                for path, part in _parts(planned):
-                    by_file.setdefault(path, []).append((key, part))
+        for key, planned in self._due(report, state):
+            for path, part in _parts(planned):
+                by_file.setdefault(path, []).append((key, part))
         is_changed = False
         for path in sorted(by_file):
             source = self._source(path, state)
             entries = by_file[path]
             result = edited(source, [planned for _, planned in entries])
+            is_broken = result.source != source and not _parses(result.source)
             for index, (key, planned) in enumerate(entries):
-                if index in result.refused:
-                    state.refused[key] = result.refused[index]
+                if is_broken or index in result.refused:
+                    state.refused[key] = result.refused.get(index, "the edited file would not parse")
                 else:
                     state.applied[key] = planned
-            if result.source != source and _parses(result.source):
+            if result.source != source and not is_broken:
                 state.files[path] = result.source
                 is_changed = True
         return is_changed
+
+    def _due(self, report: Report, state: _State) -> Iterator[tuple[Key, Planned]]:
+        """The fixes whose turn it is.
+
+        A safe one may cure what stands beside it, and the same thing elsewhere in the file, so unsafe ones wait there.
+        """
+        open_ = [
+            (finding, planned)
+            for finding in report.findings
+            if (planned := self._planned(finding)) is not None
+            and not {_spot(finding)} & (state.excluded | state.refused.keys())
+        ]
+        safe = [finding for finding, _ in open_ if _is_safe(finding)]
+        scopes = {(finding.location.path, finding.scope) for finding in safe if finding.scope}
+        symbols = {(finding.location.path, finding.symbol) for finding in safe}
+        for finding, planned in open_:
+            path = finding.location.path
+            if _is_safe(finding) or ((path, finding.scope) not in scopes and (path, finding.symbol) not in symbols):
+                yield _spot(finding), planned
 
     def _source(self, path: str, state: _State) -> bytes:
         if path not in state.original:
             state.original[path] = self.client.read(path)
         return state.files.get(path, state.original[path])
 
-    def _planned(self, finding: Finding, *, is_unsafe: bool) -> Planned | None:
+    def _planned(self, finding: Finding) -> Planned | None:
         from driftcheck.fixes.recipes import Planned
 
         fix = finding.fix
-        if fix is None or not self.choice.takes(finding) or not _is_allowed(fix, is_unsafe=is_unsafe):
+        if fix is None or not self.choice.takes(finding):
+            return None
+        if not _is_safe(finding) and not (self.choice.is_unsafe and fix.applicability == "unsafe"):
             return None
         if self.is_guarded and fix.portable:
             return Planned(fix.portable)
@@ -293,8 +312,8 @@ _GUARDED = (
 )
 
 
-def _is_allowed(fix: Fix, *, is_unsafe: bool) -> bool:
-    return fix.applicability == "safe" or (is_unsafe and fix.applicability == "unsafe")
+def _is_safe(finding: Finding) -> bool:
+    return finding.fix is not None and finding.fix.applicability == "safe"
 
 
 def _key(finding: Finding) -> Key:
