@@ -78,16 +78,14 @@ class Reading:
                 self.skipped.append(Skipped(module.path, "nested too deeply"))
                 continue
             self.judged += judged
-            if beside is not None and any(isinstance(usage, PatchUsage) for usage, _ in judged):
-                beside.note_patches(module)
+            if beside is not None:
+                patched = {usage.scope for usage, _ in judged if isinstance(usage, PatchUsage)}
+                if patched:
+                    beside.note_patches(module, patched)
 
     def judged_in(self, module: ModuleDeclaration) -> Iterator[Judged]:
         """Every usage of a module that concerns the target, with what the release says of it."""
-        usages: list[Usage] = []
-        collector = Collector(self.program, module, usages.append, self.judge.concerns)
-        collector.reachability = self.reachability
-        collector.collect()
-        for usage in usages:
+        for usage in self._usages(module):
             self._note(usage)
             verdict = self.judge.verdict(usage)
             if verdict is not None:
@@ -131,12 +129,20 @@ class Reading:
             self.shelf.new if is_apart and self.shelf is not None else None,
         )
 
-    def note_patches(self, module: ModuleDeclaration) -> None:
-        """Reads a module for the sake of its patches, as this release sees them."""
+    def note_patches(self, module: ModuleDeclaration, scopes: Collection[str]) -> None:
+        """Reads the functions of a module that patch something, in these scopes, as this release sees them."""
         with suppress(RecursionError):
-            for usage, _ in self.judged_in(module):
-                if isinstance(usage, PatchUsage):
+            for usage in self._usages(module, scopes):
+                if isinstance(usage, PatchUsage) and self.judge.verdict(usage) is not None:
                     self.patches[key_of(usage)] = usage
+
+    def _usages(self, module: ModuleDeclaration, scopes: Collection[str] | None = None) -> list[Usage]:
+        """Every usage of a module; only those of its own statements and of some scopes where these are given."""
+        usages: list[Usage] = []
+        collector = Collector(self.program, module, usages.append, self.judge.concerns)
+        collector.reachability = self.reachability
+        collector.collect(scopes)
+        return usages
 
     def _note(self, usage: Usage) -> None:
         """Remembers what a usage tells of the client as a whole."""

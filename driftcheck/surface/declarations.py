@@ -173,6 +173,7 @@ class ModuleDeclaration:
     star_imports: list[StarImport] = field(default_factory=list)
     kept: ast.Module | None = None
     _lines: list[str] | None = None
+    _has_walrus: bool | None = None
 
     def __repr__(self) -> str:
         return f"<module {self.name}>"
@@ -181,6 +182,13 @@ class ModuleDeclaration:
     def has_tree(self) -> bool:
         """True where the syntax tree can be had."""
         return self.kept is not None
+
+    @property
+    def has_walrus(self) -> bool:
+        """True where the source may bind names within expressions."""
+        if self._has_walrus is None:
+            self._has_walrus = ":=" in self.text
+        return self._has_walrus
 
     @property
     def tree(self) -> ast.Module:
@@ -427,7 +435,7 @@ def _declare_expression(node: ast.Expr, scope: _ModuleScope, contexts: tuple[Con
 
 def _declare_walrus(value: ast.expr, scope: _ModuleScope, contexts: tuple[Context, ...]) -> None:
     # Names and constants are most values, and a walk over them is what costs.
-    if isinstance(value, ast.Name | ast.Constant | ast.Attribute):
+    if not scope.module.has_walrus or isinstance(value, ast.Name | ast.Constant | ast.Attribute):
         return
     if scope.outer is None and scope.owner is None and not isinstance(value, ast.NamedExpr | ast.BoolOp | ast.Compare):
         return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
 
 # What makes a method of a function where it is put on a class, or on an object.
 _MAKERS = frozenset(("builtins.classmethod", "builtins.property"))
-_FUNCTION = re.compile(r"\bdef[ \t]+(\w+)")
-_PUTTING = re.compile(r"\bsetattr\(|^\s*\w+\.\w+\s*=\s*\w+\s*$")
+# A word that only ends in "def" gives a name that is none of a function's, and is asked for by nobody.
+_FUNCTION = re.compile(r"def[ \t]+(\w+)")
+_SETTING = re.compile(r"\bsetattr\(")
+_PUTTING = re.compile(r"^\s*\w+\.\w+\s*=\s*\w+\s*$")
 # Of more statements that may put a function somewhere only so many are looked at.
 _MOST_PLACES = 40
 
@@ -52,6 +55,7 @@ class Installations:
         self._found: dict[FunctionDeclaration, tuple[_Installation, ...]] = {}
         self._looking: set[FunctionDeclaration] = set()
         self._helpers: dict[FunctionDeclaration, tuple[Put, ...]] = {}
+        self._putting: dict[ModuleDeclaration, list[int]] = {}
         self._statements: dict[str, list[tuple[ModuleDeclaration, ast.AST]]] | None = None
 
     def receiver(self, function: FunctionDeclaration) -> Type | None:
@@ -83,12 +87,20 @@ class Installations:
         """What a function of the client's puts where its arguments say; nothing for any other function."""
         found = self._helpers.get(function)
         if found is None:
-            lines = function.module.lines[function.line : function.node.end_lineno]
             home = function.module.name
             is_client = self.program.is_client(home) and not self.program.is_target(home)
-            is_helper = is_client and any(_PUTTING.search(line) for line in lines)
+            is_helper = is_client and self._may_put(function)
             found = self._helpers[function] = tuple(_puts(function)) if is_helper else ()
         return found
+
+    def _may_put(self, function: FunctionDeclaration) -> bool:
+        """True where a line of a function after its first looks as if it puts something somewhere."""
+        module = function.module
+        lines = self._putting.get(module)
+        if lines is None:
+            lines = self._putting[module] = list(_lines_putting(module.text))
+        found = bisect_right(lines, function.line)
+        return found < len(lines) and lines[found] <= (function.node.end_lineno or 0)
 
     def _receiver(self, place: _Installation) -> Type | None:
         if place.receiver is not None:
@@ -188,6 +200,13 @@ def _put_by(statement: ast.AST) -> set[str]:
         values = [*call.args, *(keyword.value for keyword in call.keywords)]
     values += [value.args[0] for value in values if isinstance(value, ast.Call) and value.args]
     return {name for value in values if (name := last_name(value))}
+
+
+def _lines_putting(text: str) -> Iterator[int]:
+    """The lines that call `setattr` or store a name in an attribute of another, in order."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if ("setattr(" in line and _SETTING.search(line)) or ("=" in line and "." in line and _PUTTING.match(line)):
+            yield number
 
 
 def _puts(function: FunctionDeclaration) -> Iterator[Put]:

@@ -18,6 +18,9 @@ _MOST_FILES = 60
 # Shorter names, and those of one word, are used by everybody for anything.
 _TELLING = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
 
+_LETTER = re.compile(rb"\w")
+_SELF = re.compile(r"\bself\Z")
+
 
 class NameChains:
     """Follows two attribute names in a row, each of which leads to one class of the target, whoever stores it."""
@@ -51,11 +54,14 @@ class NameChains:
         sources = self.program.target_holding(name)
         if len(sources) > _MOST_FILES:
             return None
-        pattern = re.compile(rb"\bself\.%s[ \t]*(:[^=\n]+)?=[^=]" % name.encode())
+        # What only ends in "self" is no receiver.
+        pattern = re.compile(rb"self\.%s[ \t]*(:[^=\n]+)?=[^=]" % name.encode())
         found: set[ClassDeclaration | None] = set()
         for path, data in sources:
             module_name = self.program.target_index.name_of(path)
             for match in pattern.finditer(data):
+                if match.start() and _LETTER.match(data, match.start() - 1):
+                    continue
                 module = self.program.module(module_name) if module_name is not None else None
                 found.add(self._held_at(module, data.count(b"\n", 0, match.start()) + 1, name))
                 if len(found) > 1 or None in found:
@@ -77,12 +83,10 @@ class NameChains:
         return self._own[key]
 
     def _is_own(self, first: str, second: str) -> bool:
-        elsewhere = re.compile(rf"(?<!\bself)\.{first}[ \t]*(:[^=\n]+)?=[^=]")
-        for module_name in self.program.loaded_modules():
-            module = self.program.module(module_name)
-            if module is None or not self.program.is_client(module_name) or first not in module.text:
-                continue
-            if elsewhere.search(module.text):
+        stored = re.compile(rf"\.{first}(?=[ \t]*(:[^=\n]+)?=[^=])")
+        for module in self.program.client_modules_holding(first):
+            starts = (match.start() for match in stored.finditer(module.text))
+            if any(not _SELF.search(module.text, max(0, start - 5), start) for start in starts):
                 return True
             for class_ in module.classes():
                 if first not in class_.members and next(self.program.classes.stores(class_, first), None) is None:

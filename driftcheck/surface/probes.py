@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from typing import TYPE_CHECKING
 
@@ -178,17 +179,15 @@ class Probes:
         """True where the target stores an attribute of that name on something else than a method's own receiver."""
         found = self._put.get(name)
         if found is None:
-            pattern = _putting(name)
-            found = self._put[name] = any(pattern.search(data) is not None for data in mentioning)
+            found = self._put[name] = any(_is_put_in(name, data) for data in mentioning)
         return found
 
     def is_put_by_client(self, name: str) -> bool:
         """True where the client stores an attribute of that name on something else than a method's own receiver."""
         found = self._put_by_client.get(name)
         if found is None:
-            pattern = _putting(name)
             sources = self.program.client_holding(name)
-            found = self._put_by_client[name] = any(pattern.search(data) is not None for _, data in sources)
+            found = self._put_by_client[name] = any(_is_put_in(name, data) for _, data in sources)
         return found
 
     def _is_defined_by_client(self, name: str) -> bool:
@@ -266,12 +265,24 @@ class Probes:
         return Value(Described({"co_varnames": names, "co_argcount": count}), is_fact=True)
 
 
-def _putting(name: str) -> re.Pattern[bytes]:
-    """What stores an attribute of that name on something else than a method's own receiver."""
+def _is_put_in(name: str, data: bytes) -> bool:
+    """True where a source stores an attribute of that name on something else than a method's own receiver."""
+    stored, owner, by_call = _putting(name)
+    for match in stored.finditer(data):
+        # What the attribute belongs to stands on the same line, in front of it.
+        if owner.search(data, data.rfind(b"\n", 0, match.start()) + 1, match.start()):
+            return True
+    return b"setattr(" in data and by_call.search(data) is not None
+
+
+@functools.lru_cache(maxsize=1024)
+def _putting(name: str) -> tuple[re.Pattern[bytes], re.Pattern[bytes], re.Pattern[bytes]]:
+    """What stores an attribute, what it must not belong to, and what stores one whose name is given as a string."""
     needle = encoded(re.escape(name))
-    return re.compile(
-        rb"\b(?!(?:self|cls)\.%s\b)\w+(?:\.\w+|\[[^\]\n]*\])*\.%s\s*(?::[^=\n]+)?=[^=]"
-        rb"|setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % (needle, needle, needle)
+    return (
+        re.compile(rb"\.%s(?=\s*(?::[^=\n]+)?=[^=])" % needle),
+        re.compile(rb"\b(?!(?:self|cls)\Z)\w+(?:\.\w+|\[[^\]\n]*\])*\Z"),
+        re.compile(rb"setattr\(\s*[^,]{1,200},\s*[\"']%s[\"']" % needle),
     )
 
 

@@ -205,8 +205,12 @@ OBJECT = External("builtins.object")
 
 def union(members: Iterable[Type]) -> Type:
     """The union of types, flattened and without doubles; Unknown members stay, since they silence checks."""
+    given = members if isinstance(members, list) else list(members)
+    if given and all(member is given[0] for member in given):
+        # Mostly there is only one, and comparing types costs more than asking.
+        return given[0]
     flat: dict[Type, None] = {}
-    for member in members:
+    for member in given:
         if isinstance(member, Union):
             flat.update(dict.fromkeys(member.members))
         else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from driftcheck.surface.declarations import (
@@ -39,11 +39,14 @@ _MISFITS = frozenset(("TypeError", "AttributeError", "ImportError", "ModuleNotFo
 class Collector(Expressions):
     """Collects the usages of one client module and gives each to `sink`."""
 
-    def collect(self) -> None:
-        """Walks the module's own statements, then its functions."""
+    def collect(self, scopes: Collection[str] | None = None) -> None:
+        """Walks the module's own statements, then its functions; only those with these scopes in them where given."""
+        entered = None if scopes is None else {around for scope in scopes for around in _scopes_around(scope)}
         self._block(self.module.tree.body)
         while self._pending:
-            self._function_body(*self._pending.popleft())
+            function, scope_name = self._pending.popleft()
+            if entered is None or scope_name in entered:
+                self._function_body(function, scope_name)
 
     # Blocks
 
@@ -494,6 +497,13 @@ class Collector(Expressions):
 
     def _nothing(self, node: ast.stmt) -> None:
         return None
+
+
+def _scopes_around(scope: str) -> Iterator[str]:
+    """A scope and those around it."""
+    while scope:
+        yield scope
+        scope = scope.rpartition(".")[0]
 
 
 def _or_unknown(type_: Type) -> Type:

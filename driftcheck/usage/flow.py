@@ -75,9 +75,11 @@ class FlowScope:
 
     def forget(self, path: str) -> None:
         """Forgets a path and everything below it."""
+        state = self.state
+        state.pop(path, None)
         prefix = path + "."
-        for known in [key for key in self.state if key == path or key.startswith(prefix)]:
-            del self.state[known]
+        for known in [key for key in state if key.startswith(prefix)]:
+            del state[known]
         self.memo.clear()
 
     def restore(self, state: State) -> None:
@@ -244,6 +246,10 @@ def _listed_owner(node: ast.expr) -> ast.expr | None:
 
 def path_of(node: ast.expr) -> str | None:
     """The dotted path of a name or of attributes of one, None for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if not isinstance(node, ast.Attribute):
+        return None
     parts: list[str] = []
     while isinstance(node, ast.Attribute):
         parts.append(node.attr)
