@@ -48,6 +48,17 @@ def overlay(release: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def portable(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with speculators fixed for all releases from 0.11 to 0.17 at once, which were all asked."""
+    folder = tmp_path_factory.mktemp("portable")
+    command = [sys.executable, "-m", "driftcheck", "fix", "speculators==0.3.0", "--compat", ">=0.11,<0.18", "--unsafe"]
+    finished = subprocess.run([*command, "--overlay", str(folder)], capture_output=True, text=True, check=False)
+    assert finished.returncode == 0, finished.stderr
+    assert "nothing is left that fails or silently does something else" in " ".join(finished.stdout.split())
+    return folder
+
+
 def hidden_states(release: str, model: str, overlay: Path | None) -> dict[str, Any]:
     """What the generator gives with that release, the installed one or that of the overlay."""
     environment = {
@@ -102,6 +113,10 @@ def test_the_published_generator_dies(release: str) -> None:
 
 def test_the_fixed_generator_is_right(release: str, overlay: Path) -> None:
     assert_right(hidden_states(release, "llama", overlay))
+
+
+def test_one_source_for_several_releases_is_right(release: str, portable: Path) -> None:
+    assert_right(hidden_states(release, "llama", portable))
 
 
 @pytest.mark.parametrize("release", RELEASES[:1], indirect=True)
