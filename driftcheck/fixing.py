@@ -166,7 +166,8 @@ class _Fixing:
     def _due(self, report: Report, state: _State) -> Iterator[tuple[Key, Planned]]:
         """The fixes whose turn it is.
 
-        A safe one may cure what stands beside it, and the same thing elsewhere in the file, so unsafe ones wait there.
+        A safe one may cure what stands beside it, and the same thing elsewhere in the file, so unsafe ones wait there;
+        and whether a contract is kept is a matter of the whole client.
         """
         open_ = [
             (finding, planned)
@@ -177,8 +178,11 @@ class _Fixing:
         safe = [finding for finding, _ in open_ if _is_safe(finding)]
         scopes = {(finding.location.path, finding.scope) for finding in safe if finding.scope}
         symbols = {(finding.location.path, finding.symbol) for finding in safe}
+        kept = any(finding.kind is Kind.BROKEN_CONTRACT for finding in safe)
         for finding, planned in open_:
             path = finding.location.path
+            if kept and finding.kind is Kind.BROKEN_CONTRACT and not _is_safe(finding):
+                continue
             if _is_safe(finding) or ((path, finding.scope) not in scopes and (path, finding.symbol) not in symbols):
                 yield _spot(finding), planned
 
