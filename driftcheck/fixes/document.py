@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Protocol, TypeVar
 
 import libcst
-from libcst.metadata import CodeRange, MetadataWrapper, ParentNodeProvider, PositionProvider
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from driftcheck.model import Location
 
@@ -49,16 +49,14 @@ class Document:
             raise Refused(f"can't be parsed for editing: {str(error).splitlines()[0]}") from error
         if self.module.bytes != source:
             raise Refused("can't be written back byte for byte")
-        wrapper = MetadataWrapper(self.module, unsafe_skip_copy=True)
-        found = wrapper.resolve_many([PositionProvider, ParentNodeProvider])
-        self.positions: dict[libcst.CSTNode, CodeRange] = dict(found[PositionProvider])  # type: ignore[arg-type]
-        self.parents: dict[libcst.CSTNode, libcst.CSTNode] = dict(found[ParentNodeProvider])  # type: ignore[arg-type]
+        found = MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(PositionProvider)
+        self.positions: dict[libcst.CSTNode, CodeRange] = dict(found)
+        self.parents, self.names = _seen(self.module)
         self._at: dict[tuple[int, int], list[libcst.CSTNode]] = {}
         for node, place in self.positions.items():
             self._at.setdefault((place.start.line, place.start.column), []).append(node)
         self._changes: dict[libcst.CSTNode, Change] = {}
         self._claims: dict[tuple[libcst.CSTNode, str], str] = {}
-        self.names = frozenset(_names(self.module))
 
     # Where things are
 
@@ -132,28 +130,43 @@ class Document:
         """The tree with all changes made."""
         if not self._changes:
             return self.module
-        made = self.module.visit(_Transformer(self._changes))
+        made = self.module.visit(
+            _Transformer(self._changes, {each for node in self._changes for each in self.around(node)})
+        )
         assert isinstance(made, libcst.Module)
         return made
 
 
 class _Transformer(libcst.CSTTransformer):
-    def __init__(self, changes: dict[libcst.CSTNode, Change]) -> None:
+    """Makes the changes; what holds none of them, anywhere inside, is not looked through."""
+
+    def __init__(self, changes: dict[libcst.CSTNode, Change], around: Container[libcst.CSTNode]) -> None:
         super().__init__()
         self.changes = changes
+        self.around = around
+
+    def on_visit(self, node: libcst.CSTNode) -> bool:
+        return node in self.around
 
     def on_leave(self, original_node: libcst.CSTNode, updated_node: libcst.CSTNode) -> New:  # type: ignore[override]
         change = self.changes.get(original_node)
         return updated_node if change is None else change(updated_node)
 
 
-def _names(module: libcst.Module) -> Iterator[str]:
+def _seen(module: libcst.Module) -> tuple[dict[libcst.CSTNode, libcst.CSTNode], frozenset[str]]:
+    """The parent of each node, and all names: one walk takes less than a third of what LibCST's own visitors take."""
+    parents: dict[libcst.CSTNode, libcst.CSTNode] = {}
+    names: set[str] = set()
     pending: list[libcst.CSTNode] = [module]
     while pending:
         node = pending.pop()
         if isinstance(node, libcst.Name):
-            yield node.value
-        pending.extend(node.children)
+            names.add(node.value)
+        children = node.children
+        for child in children:
+            parents[child] = node
+        pending.extend(children)
+    return parents, frozenset(names)
 
 
 def dotted(node: libcst.CSTNode) -> str | None:
