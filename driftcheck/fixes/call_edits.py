@@ -89,6 +89,8 @@ def _argument(document: Document, edit: Edit) -> tuple[libcst.Call, int]:
     """The call and the index of the argument that an edit is about."""
     for node in document.starting_at(edit.location, libcst.Arg):
         parent = document.parents.get(node)
+        if isinstance(parent, libcst.Call) and node.star:
+            raise Refused("it is given by way of what is unpacked there")
         if isinstance(parent, libcst.Call):
             return parent, next(index for index, argument in enumerate(parent.args) if argument is node)
     raise Refused("the argument is not written at that place")
@@ -122,7 +124,7 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
             raise Refused("an argument without a name can't be given only to some releases")
         _asks(document, call)
         change.guarded.append((index, ""))
-    elif name is None and index < len(call.args) - 1 and call.args[index + 1].keyword is None:
+    elif name is None and any(each.keyword is None and each.star != "**" for each in call.args[index + 1 :]):
         raise Refused("other arguments would move up into its place")
     change.removed.add(index)
 

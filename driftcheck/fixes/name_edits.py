@@ -69,6 +69,8 @@ def rename_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> Non
         raise Refused("what it is read from has no name that a guard could ask about")
     if _is_stored(document, node):
         raise Refused("it is stored, and both names can't be")
+    if isinstance(document.parents.get(node), libcst.MatchValue):
+        raise Refused("as a pattern it has to be a name with a dot")
     if _has_comment(node):
         raise Refused("a comment stands within it")
     if document.claim(node, "name", new):
@@ -101,6 +103,8 @@ def move_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     old, path = dotted(node), edit.parameter("to") or ""
     if old is None or _is_stored(document, node):
         raise Refused("it is not read from a module by its name")
+    if isinstance(document.parents.get(node), libcst.MatchValue):
+        raise Refused("as a pattern it has to be a name with a dot")
     if _has_comment(node):
         raise Refused("a comment stands within it")
     module, _, name = path.rpartition(".")

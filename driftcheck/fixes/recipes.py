@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
+
+import libcst
 
 from driftcheck.fixes.call_edits import add_argument, insert_helper, name_arguments, remove_argument, rename_argument
 from driftcheck.fixes.document import Contradicted, Document, Refused
@@ -20,7 +24,7 @@ class _Recipe(Protocol):
         """Registers what an edit changes; raises Refused where it can't be made."""
 
 
-_RECIPES: Mapping[str, _Recipe] = {
+RECIPES: Mapping[str, _Recipe] = {
     "add-argument": add_argument,
     "add-parameter": add_parameter,
     "insert-call-after": insert_call_after,
@@ -70,17 +74,37 @@ def edited(source: bytes, fixes: Iterable[Planned]) -> Edited:
             if index not in refused and (reason := _register(document, fix)) is not None
         }
         if not failed:
-            return Edited(document.result().bytes, refused)
+            result = _written(document)
+            if result is not None:
+                return Edited(result, refused)
+            left = [index for index in range(len(planned)) if index not in refused]
+            failed = {
+                index: Refused("the file would be no Python any more")
+                for index in left
+                if len(left) == 1 or edited(source, [planned[index]]).refused
+            } or {index: Contradicted("the file would be no Python any more") for index in left}
         # One that contradicts another may be right once the other turns out to be impossible.
         impossible = {index: reason for index, reason in failed.items() if not isinstance(reason, Contradicted)}
         refused |= {index: str(reason) for index, reason in (impossible or failed).items()}
+
+
+def _written(document: Document) -> bytes | None:
+    """The file with all changes made, None where it would be none that Python can read."""
+    try:
+        result = document.result().bytes
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(result)
+    except (libcst.CSTValidationError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    return result
 
 
 def _register(document: Document, fix: Planned) -> Refused | None:
     """Asks for what a fix changes; gives the reason where it can't be made."""
     try:
         for edit in fix.edits:
-            _RECIPES[edit.recipe](document, edit, is_guarded=fix.is_guarded)
+            RECIPES[edit.recipe](document, edit, is_guarded=fix.is_guarded)
     except Refused as reason:
         return reason
     return None
