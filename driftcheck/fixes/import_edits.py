@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import libcst
 
 from driftcheck.fixes.document import Document, New, Refused, Statement, dotted, dotted_node
-from driftcheck.fixes.sequences import Row
+from driftcheck.fixes.sequences import Row, own_lines
 from driftcheck.model import Edit
 
 Line = libcst.SimpleStatementLine
@@ -78,6 +78,7 @@ class ImportChange:
         if kept.items:
             old = _with_statement(updated, place, _with_row(statement, kept))
             return self._counted(libcst.FlattenSentinel([old, *added]))
+        added[0] = added[0].with_changes(leading_lines=[*_at_brackets(row), *added[0].leading_lines])
         if len(updated.body) > 1:
             rest = [each for index, each in enumerate(updated.body) if index != place]
             if place == len(updated.body) - 1:
@@ -183,6 +184,14 @@ def _commented(
         handlers = [handler.with_changes(body=handler.body.with_changes(body=old))]
         return line.with_changes(body=line.body.with_changes(body=body), handlers=handlers)
     return line
+
+
+def _at_brackets(row: Row[libcst.ImportAlias]) -> list[libcst.EmptyLine]:
+    """The comments beside the opening bracket and above the closing one, which are about no name of the row."""
+    opening = row.gaps[0]
+    beside = opening.first_line.comment if isinstance(opening, libcst.ParenthesizedWhitespace) else None
+    lines = [libcst.EmptyLine(comment=beside)] if beside is not None and not _is_for_tools(beside) else []
+    return [*lines, *(libcst.EmptyLine(comment=each.comment) for each in own_lines(row.gaps[-1]))]
 
 
 def _with_comment(line: Line, comment: libcst.Comment) -> Line:
