@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -28,6 +29,7 @@ from driftcheck.usage.places import location_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, StringUsage
 
 _FILES_READ = 24
+_PLAIN = ("bool", "bytes", "float", "int", "str")
 _POSITIONAL = (ParameterKind.POSITIONAL_ONLY, ParameterKind.POSITIONAL_OR_KEYWORD)
 
 
@@ -248,7 +250,7 @@ def new_parameters(location: Location, own: Signature, base: Signature, before: 
             previous = parameter.name
     if not edits:
         return None
-    names = ", ".join(edit.parameter("parameter") or "" for edit in edits)
+    names = ", ".join(re.sub(r": \w+ = ", "=", edit.parameter("parameter") or "") for edit in edits)
     return Fix("unsafe", f"take {names}, and hand it on where the base's method is called", tuple(edits))
 
 
@@ -257,11 +259,13 @@ def _addition(location: Location, parameter: Parameter, after: str) -> Edit:
         star = "**" if parameter.kind is ParameterKind.VAR_KEYWORD else "*"
         return Edit("add-parameter", location, (("parameter", f"{star}{parameter.name}"),))
     default = parameter.default if parameter.default is not None and _is_literal(parameter.default) else "None"
+    # Other annotations would need imports, and None is no value of these.
+    annotation = f": {parameter.annotation} = " if parameter.annotation in _PLAIN and default != "None" else "="
     return Edit(
         "add-parameter",
         location,
         (
-            ("parameter", f"{parameter.name}={default}"),
+            ("parameter", f"{parameter.name}{annotation}{default}"),
             ("after", after),
             ("keyword-only", "yes" if parameter.kind is ParameterKind.KEYWORD_ONLY else "no"),
         ),
