@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar, cast
 
 import libcst
 
@@ -14,6 +15,7 @@ from driftcheck.fixes.sequences import Row, own_lines
 from driftcheck.model import Edit
 
 Line = libcst.SimpleStatementLine
+AnyLine = TypeVar("AnyLine", bound=libcst.SimpleStatementLine | libcst.SimpleStatementSuite)
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class ImportChange:
     lines: int = 1
 
     def __call__(self, updated: libcst.CSTNode) -> New:
-        assert isinstance(updated, Line)
+        assert isinstance(updated, Line | libcst.SimpleStatementSuite)
         place = self._place(updated)
         statement = updated.body[place]
         if isinstance(statement, libcst.Import):
@@ -66,9 +68,12 @@ class ImportChange:
             groups.setdefault((move.module, move.is_guarded), []).append(move)
         if len(self.moves) == len(statement.names) and len(groups) == 1 and not self.moves[0].is_guarded:
             return _with_statement(updated, place, self._in_place(statement))
+        assert isinstance(updated, Line)
         row = _row(statement)
         kept = row
         for move in sorted(self.moves, key=lambda each: -each.index):
+            if row.is_said_of(move.index):
+                kept = kept.without_lines_above(move.index)
             kept = kept.without(move.index)
         pragma = _pragma(updated, row)
         added = [
@@ -100,7 +105,7 @@ class ImportChange:
         self.lines = len(list(made))
         return made
 
-    def _place(self, updated: Line) -> int:
+    def _place(self, updated: Line | libcst.SimpleStatementSuite) -> int:
         """Which of the line's statements it is; imports have nothing inside that would have changed."""
         return next(
             index
@@ -156,13 +161,13 @@ def _commented(
 ) -> Line | libcst.Try:
     """The line with the comments that go with what it imports: those behind the names, and those for tools.
 
-    Comments above names may be about several, and stay where they are as long as anything does.
+    A comment above names may be about several, and then stays where it is as long as anything does.
     """
     above: list[libcst.EmptyLine] = []
     behind: list[libcst.Comment] = []
     for move in moves:
         comment = row.comment_of(move.index)
-        if is_all:
+        if is_all or row.is_said_of(move.index):
             above += [libcst.EmptyLine(comment=each.comment) for each in row.lines_above(move.index)]
         if comment is not None and (is_all or row.is_alone(move.index) or _is_for_tools(comment)):
             behind += [comment] if comment.value not in {each.value for each in behind} else []
@@ -216,8 +221,9 @@ def _pragma(line: Line, row: Row[libcst.ImportAlias]) -> libcst.Comment | None:
     return None
 
 
-def _with_statement(line: Line, place: int, statement: libcst.BaseSmallStatement) -> Line:
-    return line.with_changes(body=[statement if index == place else each for index, each in enumerate(line.body)])
+def _with_statement(line: AnyLine, place: int, statement: libcst.BaseSmallStatement) -> AnyLine:
+    body = [statement if index == place else each for index, each in enumerate(line.body)]
+    return cast(AnyLine, line.with_changes(body=body))
 
 
 def _import_line(module: str, names: Sequence[libcst.ImportAlias]) -> Line:
@@ -249,8 +255,14 @@ def move_import(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     alias = next(document.starting_at(edit.location, libcst.ImportAlias), None)
     statement = document.parents.get(alias) if alias is not None else None
     line = document.parents.get(statement) if statement is not None else None
-    if alias is None or not isinstance(statement, libcst.ImportFrom | libcst.Import) or not isinstance(line, Line):
+    is_import = alias is not None and isinstance(statement, libcst.ImportFrom | libcst.Import)
+    if not is_import or not isinstance(line, Line | libcst.SimpleStatementSuite):
         raise Refused("no import is written at that place")
+    assert alias is not None and isinstance(statement, libcst.ImportFrom | libcst.Import)
+    if not isinstance(line, Line) and (
+        is_guarded or isinstance(statement.names, libcst.ImportStar) or len(statement.names) > 1
+    ):
+        raise Refused("it stands on the line of what it depends on, where there is no room for a second import")
     to = edit.parameter("to") or ""
     if isinstance(statement, libcst.Import):
         _move_module(document, alias, statement, line, to, is_guarded=is_guarded)
@@ -271,7 +283,7 @@ def _move_module(
     document: Document,
     alias: libcst.ImportAlias,
     statement: libcst.Import,
-    line: Line,
+    line: Line | libcst.SimpleStatementSuite,
     to: str,
     *,
     is_guarded: bool,

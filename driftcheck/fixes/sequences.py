@@ -92,6 +92,16 @@ class Row(Generic[Item]):
             gap = after if _is_spread(after) else before
         return Row(items, (*self.gaps[:index], gap, *self.gaps[index + 2 :]), has_last_comma)
 
+    def is_said_of(self, index: int) -> bool:
+        """True where the comment above an item is about that item alone: the next one has its own, or there is none."""
+        return bool(self.lines_above(index)) and (index == len(self.items) - 1 or bool(self.lines_above(index + 1)))
+
+    def without_lines_above(self, index: int) -> Row[Item]:
+        """The row without the comments above an item."""
+        return replace(
+            self, gaps=tuple(_without_lines(gap) if each == index else gap for each, gap in enumerate(self.gaps))
+        )
+
     def with_item(self, index: int, item: Item) -> Row[Item]:
         """The row with one more item, before the one of that index."""
         items = (*self.items[:index], item, *self.items[index:])
@@ -117,10 +127,6 @@ class Row(Generic[Item]):
             further = closing.with_changes(last_line=libcst.SimpleWhitespace(f"{closing.last_line.value}    "))
             between = (spread or further).with_changes(empty_lines=[])
         return between.with_changes(first_line=closing.first_line), closing.with_changes(first_line=_bare(closing))
-
-    def with_gaps(self, gaps: Sequence[Space]) -> Row[Item]:
-        """The row with other gaps."""
-        return replace(self, gaps=tuple(gaps))
 
 
 def own_lines(space: Space) -> list[libcst.EmptyLine]:
