@@ -126,7 +126,8 @@ class DerivedFixes:
             return _unknown(problem, argument.keyword, argument.location, usage, callee, before)
         if problem.kind is Kind.SENTINEL_NONE and argument is not None and argument.location is not None:
             name = problem.parameter or argument.keyword
-            return Fix("safe", f"leave {name} out", (Edit("remove-argument", argument.location),))
+            edit = Edit("remove-argument", argument.location, (("argument", name or ""),))
+            return Fix("safe", f"leave {name} out", (edit,))
         if problem.kind is Kind.MISSING_ARGUMENT and problem.parameter is not None:
             value = self.own_value(callee, problem.parameter)
             if value is None:
@@ -176,11 +177,11 @@ def _unknown(
     if renamed is not None and renamed != name and renamed not in given:
         parameter = callee.signature.parameter(renamed)
         if parameter is not None and parameter.kind is not ParameterKind.POSITIONAL_ONLY:
-            edit = Edit("rename-argument", location, (("to", renamed),))
+            edit = Edit("rename-argument", location, (("argument", name), ("to", renamed)))
             return Fix("unsafe", f"pass it as {renamed}", (edit,))
     if before is None or (problem.raises is None and problem.certainty.value == "possible"):
         return None
-    return Fix("unsafe", f"leave {name} out", (Edit("remove-argument", location),))
+    return Fix("unsafe", f"leave {name} out", (Edit("remove-argument", location, (("argument", name),)),))
 
 
 def _named(usage: CallUsage, now: Signature, before: Signature) -> Fix | None:

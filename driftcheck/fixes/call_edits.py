@@ -89,8 +89,6 @@ def _argument(document: Document, edit: Edit) -> tuple[libcst.Call, int]:
     """The call and the index of the argument that an edit is about."""
     for node in document.starting_at(edit.location, libcst.Arg):
         parent = document.parents.get(node)
-        if isinstance(parent, libcst.Call) and node.star:
-            raise Refused("it is given by way of what is unpacked there")
         if isinstance(parent, libcst.Call):
             return parent, next(index for index, argument in enumerate(parent.args) if argument is node)
     raise Refused("the argument is not written at that place")
@@ -106,6 +104,11 @@ def _asks(document: Document, call: libcst.Call) -> None:
     import_module(document, "inspect")
 
 
+def _no_guard(*, is_guarded: bool) -> None:
+    if is_guarded:
+        raise Refused("it is given by way of what is unpacked there")
+
+
 def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     """Leaves an argument out; guarded, it is given where the callee has a parameter for it."""
     try:
@@ -113,9 +116,13 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
     except Refused:
         if is_guarded:
             raise
-        _remove_entry(document, edit)
+        _remove_entry(document, *_entry(document, edit))
         return
     name = call.args[index].keyword
+    if call.args[index].star:
+        _no_guard(is_guarded=is_guarded)
+        _remove_entry(document, *_unpacked_entry(document, call, index, edit.parameter("argument") or ""))
+        return
     if not document.claim(call.args[index], "argument", "" if not is_guarded else "guard"):
         return
     change = _change(document, call)
@@ -137,7 +144,11 @@ def rename_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
     except Refused:
         if is_guarded:
             raise
-        _rename_entry(document, edit, new)
+        _rename_entry(document, *_entry(document, edit), new)
+        return
+    if call.args[index].star:
+        _no_guard(is_guarded=is_guarded)
+        _rename_entry(document, *_unpacked_entry(document, call, index, edit.parameter("argument") or ""), new)
         return
     if call.args[index].keyword is None:
         raise Refused("the argument has no keyword")
@@ -190,16 +201,95 @@ def _entry(document: Document, edit: Edit) -> tuple[libcst.Dict, int]:
     raise Refused("the argument is not written at that place")
 
 
-def _remove_entry(document: Document, edit: Edit) -> None:
-    mapping, index = _entry(document, edit)
-    if document.claim(mapping.elements[index], "argument", ""):
+def _remove_entry(document: Document, mapping: libcst.Dict | libcst.Call, index: int) -> None:
+    if isinstance(mapping, libcst.Call):
+        if document.claim(mapping.args[index], "argument", ""):
+            _change(document, mapping).removed.add(index)
+    elif document.claim(mapping.elements[index], "argument", ""):
         document.changed(mapping, DictChange).removed.add(index)
 
 
-def _rename_entry(document: Document, edit: Edit, new: str) -> None:
-    mapping, index = _entry(document, edit)
-    if document.claim(mapping.elements[index], "argument", new):
+def _rename_entry(document: Document, mapping: libcst.Dict | libcst.Call, index: int, new: str) -> None:
+    if isinstance(mapping, libcst.Call):
+        if document.claim(mapping.args[index], "argument", new):
+            _change(document, mapping).keywords[index] = new
+    elif document.claim(mapping.elements[index], "argument", new):
         document.changed(mapping, DictChange).renamed[index] = new
+
+
+def _unpacked_entry(
+    document: Document, call: libcst.Call, index: int, key: str
+) -> tuple[libcst.Dict | libcst.Call, int]:
+    """The one dictionary that `**name` stands for in a call, made in the same function, and where it has a key.
+
+    Whatever else is done with the name has to leave that entry alone, and no other function may get to see it.
+    """
+    unpacked = call.args[index].value
+    if call.args[index].star != "**" or not isinstance(unpacked, libcst.Name) or not key:
+        raise Refused("it is given by way of what is unpacked there")
+    function = next((each for each in document.around(call) if isinstance(each, libcst.FunctionDef)), document.module)
+    found: list[tuple[libcst.Dict | libcst.Call, int]] = []
+    for name in _uses(function, unpacked.value):
+        parent = document.parents[name]
+        if isinstance(parent, libcst.Arg) and parent.star == "**":
+            user = document.parents[parent]
+            if not isinstance(user, libcst.Call) or document.code(user.func) != document.code(call.func):
+                raise Refused(f"{unpacked.value} is unpacked for another call too")
+        elif isinstance(parent, libcst.AssignTarget | libcst.AnnAssign):
+            assigned = document.parents[parent] if isinstance(parent, libcst.AssignTarget) else parent
+            made = getattr(assigned, "value", None)
+            places = _places_of(made, key)
+            if len(places) != 1 or not isinstance(made, libcst.Dict | libcst.Call):
+                raise Refused(f"{unpacked.value} is more than one dictionary that has a {key}")
+            found.append((made, places[0]))
+        elif not _leaves_alone(document, parent, key):
+            raise Refused(f"{unpacked.value} is used for something else too")
+    if len(found) != 1:
+        raise Refused("the dictionary that is unpacked there is made elsewhere")
+    return found[0]
+
+
+def _uses(node: libcst.CSTNode, name: str) -> list[libcst.Name]:
+    """The names below a node that stand for a variable, those of attributes and keywords left out."""
+    found: list[libcst.Name] = []
+    pending: list[libcst.CSTNode] = [node]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, libcst.Name) and each.value == name:
+            found.append(each)
+        elif isinstance(each, libcst.Attribute | libcst.Arg):
+            pending.append(each.value)
+        else:
+            pending.extend(each.children)
+    return found
+
+
+def _places_of(made: libcst.CSTNode | None, key: str) -> list[int]:
+    """Where a dictionary display, or a call of `dict`, has a key."""
+    if isinstance(made, libcst.Dict):
+        return [
+            index
+            for index, element in enumerate(made.elements)
+            if isinstance(element, libcst.DictElement)
+            and isinstance(element.key, libcst.SimpleString)
+            and element.key.evaluated_value == key
+        ]
+    if isinstance(made, libcst.Call) and isinstance(made.func, libcst.Name) and made.func.value == "dict":
+        named = enumerate(made.args)
+        return [index for index, argument in named if argument.keyword is not None and argument.keyword.value == key]
+    return []
+
+
+def _leaves_alone(document: Document, parent: libcst.CSTNode, key: str) -> bool:
+    """True where what is done with a dictionary, by the node around its name, is to fill in other keys."""
+    if isinstance(parent, libcst.Subscript):
+        index = parent.slice[0].slice
+        is_other = isinstance(index, libcst.Index) and isinstance(index.value, libcst.SimpleString)
+        return is_other and document.code(parent.slice[0]).strip("\"'") != key
+    called = document.parents[parent]
+    if isinstance(parent, libcst.Attribute) and parent.attr.value == "update" and isinstance(called, libcst.Call):
+        return key not in document.code(called)
+    return False
 
 
 def add_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
