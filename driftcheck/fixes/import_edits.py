@@ -334,8 +334,7 @@ class ModuleChange:
         _, last = _import_block(body, user)
         body[last:last] = guarded
         for module, names in plainly.items():
-            place = _place_for(body, module, user)
-            body[place:place] = [_import_line(module, names)]
+            body = _with_import(body, module, _import_line(module, names), user)
             user += 1
         return updated.with_changes(body=_with_modules(body, sorted(self.modules)))
 
@@ -350,16 +349,35 @@ class ModuleChange:
         return place + sum(self.document.lines_made(each) - 1 for each in self.document.module.body[:place])
 
 
-def _place_for(body: Sequence[Statement], module: str, user: int) -> int:
-    """Where an import of something of a module goes: after the last from the same package, else after all others."""
+def _with_import(body: list[Statement], module: str, line: Line, user: int) -> list[Statement]:
+    """The body with an import of something of a module.
+
+    It goes where the order of the alphabet wants it among those of the same package, else behind all imports.
+    """
     first, last = _import_block(body, user)
     package = module.partition(".")[0]
-    place = last
-    for index in range(first, last):
-        found = _imported_package(body[index])
-        if found == package:
-            place = index + 1
-    return place
+    places = [index for index in range(first, last) if _imported_package(body[index]) == package]
+    if not places:
+        return [*body[:last], line, *body[last:]]
+    before = [index for index in places if (_imported_module(body[index]) or "") <= module]
+    if before:
+        return [*body[: before[-1] + 1], line, *body[before[-1] + 1 :]]
+    return _before(body, places[0], [line])
+
+
+def _before(body: list[Statement], place: int, lines: Sequence[Statement]) -> list[Statement]:
+    """The body with lines before another; comments and blank lines before that one stay before all."""
+    above = getattr(body[place], "leading_lines", [])
+    first = lines[0].with_changes(leading_lines=above)
+    return [*body[:place], first, *lines[1:], body[place].with_changes(leading_lines=[]), *body[place + 1 :]]
+
+
+def _imported_module(statement: libcst.CSTNode) -> str | None:
+    """The module that a line imports from, an empty text for `import module`."""
+    for each in statement.body if isinstance(statement, Line) else ():
+        if isinstance(each, libcst.ImportFrom) and each.module is not None and not each.relative:
+            return dotted(each.module)
+    return None
 
 
 def _imported_package(statement: libcst.CSTNode) -> str | None:
@@ -375,22 +393,45 @@ def _imported_package(statement: libcst.CSTNode) -> str | None:
 
 
 def _with_modules(body: list[Statement], names: Sequence[str]) -> list[Statement]:
-    """The body with `import name` for each name before its first import."""
-    if not names:
+    """The body with `import name` for each name: Python's own before all imports, others before the first other."""
+    own = [name for name in names if name.partition(".")[0] in sys.stdlib_module_names]
+    others = [name for name in names if name not in own]
+    if others:
+        first, last = _import_block(body)
+        known = (index for index in range(first, last) if _imported_package(body[index]) not in _PYTHONS_OWN)
+        place = next(known, None)
+        if place is not None:
+            body = _before(body, place, _module_lines(others))
+        else:
+            body = _at_border(body, last, _module_lines(others), is_after=first < last)
+    if not own:
         return body
     first, last = _import_block(body)
-    lines: list[Statement] = [Line([libcst.Import([libcst.ImportAlias(dotted_node(name))])]) for name in names]
-    if first < last:
-        # A comment or a blank line before the first import stays before it.
-        before = getattr(body[first], "leading_lines", [])
-        lines[0] = lines[0].with_changes(leading_lines=before)
-        is_own = _imported_package(body[first]) in sys.stdlib_module_names
-        body[first] = body[first].with_changes(leading_lines=[] if is_own else [libcst.EmptyLine(indent=False)])
-    elif first < len(body):
-        body[first] = _with_blank_lines(body[first], 1)
-    if first and first == last:
+    if first == last:
+        return _at_border(body, first, _module_lines(own), is_after=first > 0)
+    is_own = _imported_package(body[first]) in sys.stdlib_module_names
+    body = _before(body, first, _module_lines(own))
+    if not is_own:
+        place = first + len(own)
+        body[place] = body[place].with_changes(leading_lines=[libcst.EmptyLine(indent=False)])
+    return body
+
+
+_PYTHONS_OWN = sys.stdlib_module_names | {None}
+
+
+def _module_lines(names: Sequence[str]) -> list[Statement]:
+    return [Line([libcst.Import([libcst.ImportAlias(dotted_node(name))])]) for name in names]
+
+
+def _at_border(body: list[Statement], place: int, lines: list[Statement], *, is_after: bool) -> list[Statement]:
+    """The body with lines set apart from what is before them and what comes after."""
+    if is_after:
         lines[0] = _with_blank_lines(lines[0], 1)
-    return [*body[:first], *lines, *body[first:]]
+    rest = body[place:]
+    if rest:
+        rest[0] = _with_blank_lines(rest[0], 1)
+    return [*body[:place], *lines, *rest]
 
 
 def _with_blank_lines(statement: Statement, count: int) -> Statement:
