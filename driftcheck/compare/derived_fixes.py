@@ -108,8 +108,12 @@ class DerivedFixes:
         near = near_name(usage.name, new)
         if near is None:
             return None
-        one, other = old.function, now.members[near][-1].function
-        if one is not None and other is not None and _names(one.node) != _names(other.node):
+        new_one = now.members[near][-1]
+        if old.function is not None and new_one.function is not None:
+            if _names(old.function.node) != _names(new_one.function.node):
+                return None
+        elif old.annotation is None or new_one.annotation is None or not _are_alike(old.annotation, new_one.annotation):
+            # Two values may have names alike and nothing else in common.
             return None
         return Fix("unsafe", f"use {near}", (Edit("rename-attribute", location, (("to", near),)),))
 
@@ -135,7 +139,7 @@ class DerivedFixes:
             edit = Edit("add-argument", usage.location, (("argument", problem.parameter), ("value", value)))
             return Fix("unsafe", f"pass {problem.parameter}={value}, as the target's own calls do", (edit,))
         if problem.kind in (Kind.TOO_MANY_POSITIONAL_ARGUMENTS, Kind.POSITIONAL_SHIFT) and before is not None:
-            return _named(usage, callee.signature, before)
+            return _named(usage, callee.signature, before) or _without_gone(usage, callee.signature, before)
         return None
 
     def own_value(self, callee: Callee, parameter: str) -> str | None:
@@ -181,6 +185,9 @@ def _unknown(
             return Fix("unsafe", f"pass it as {renamed}", (edit,))
     if before is None or (problem.raises is None and problem.certainty.value == "possible"):
         return None
+    if before.parameter(name) is None and not any(each.kind is ParameterKind.VAR_KEYWORD for each in before.parameters):
+        # What is declared never took it, so something else must have.
+        return None
     return Fix("unsafe", f"leave {name} out", (Edit("remove-argument", location, (("argument", name),)),))
 
 
@@ -201,6 +208,23 @@ def _named(usage: CallUsage, now: Signature, before: Signature) -> Fix | None:
         return None
     edit = Edit("positional-to-keyword", usage.location, (("names", ",".join(names)), ("first", str(first))))
     return Fix("safe", f"pass {', '.join(names[first:count])} by keyword", (edit,))
+
+
+def _without_gone(usage: CallUsage, now: Signature, before: Signature) -> Fix | None:
+    """The positional arguments whose parameters are gone left out, where the others are then in their right places."""
+    old = [parameter.name for parameter in before.parameters if parameter.kind in _POSITIONAL]
+    new = [parameter.name for parameter in now.parameters if parameter.kind in _POSITIONAL]
+    given = usage.node.args
+    if len(given) > len(old) or any(isinstance(each, ast.Starred) for each in given):
+        return None
+    continued = counterparts(before, now)
+    names = [continued.get(name) for name in old[: len(given)]]
+    gone = [place for place, name in enumerate(names) if name is None]
+    kept = [name for name in names if name is not None]
+    if not gone or kept != new[: len(kept)]:
+        return None
+    edits = [Edit("remove-argument", usage.locate(given[place]), (("closing", "yes"),)) for place in gone]
+    return Fix("unsafe", f"leave {', '.join(old[place] for place in gone)} out", tuple(edits))
 
 
 def _moved(location: Location, module: str, name: str, home: NewHome | None) -> Edit:
@@ -231,6 +255,10 @@ def _class(program: Program | None, symbol: str) -> ClassDeclaration | None:
     return found.declaration if isinstance(found, Class) else None
 
 
+def _are_alike(one: ast.expr, other: ast.expr) -> bool:
+    return ast.dump(one) == ast.dump(other)
+
+
 def _names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     arguments = node.args
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
@@ -244,6 +272,9 @@ def new_parameters(location: Location, own: Signature, base: Signature, before: 
     edits: list[Edit] = []
     previous = ""
     for parameter in base.parameters:
+        if parameter.is_variadic:
+            # Taking anything at all, and dropping it, is for a rule or a person to decide.
+            continue
         if own.parameter(parameter.name) is not None:
             previous = parameter.name
         elif before is None or before.parameter(parameter.name) is None:
@@ -256,9 +287,6 @@ def new_parameters(location: Location, own: Signature, base: Signature, before: 
 
 
 def _addition(location: Location, parameter: Parameter, after: str) -> Edit:
-    if parameter.is_variadic:
-        star = "**" if parameter.kind is ParameterKind.VAR_KEYWORD else "*"
-        return Edit("add-parameter", location, (("parameter", f"{star}{parameter.name}"),))
     default = parameter.default if parameter.default is not None and _is_literal(parameter.default) else "None"
     # Other annotations would need imports, and None is no value of these.
     annotation = f": {parameter.annotation} = " if parameter.annotation in _PLAIN and default != "None" else "="

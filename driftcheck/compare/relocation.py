@@ -52,12 +52,13 @@ class Relocation:
         definitions = [home for home in self._definitions(name, old) if not sort or self._sort_of(home) in (sort, "")]
         if not definitions:
             return None
-        symbols = {(home.path, home.line) for home in definitions}
+        symbols = {(home.path, home.line): home.module for home in definitions}
         homes = list(definitions)
-        for exporter in self._exporters(name):
+        for exporter, is_declared in self._exporters(name):
             found = self.program.imported_name(exporter, name)
             place = _place(found)
-            if place in symbols:
+            # A package that merely uses a thing of another one does not offer it.
+            if place in symbols and (is_declared or symbols[place].startswith(f"{exporter}.")):
                 homes.append(NewHome(exporter, name, *place, self._likeness(exporter, name, old)))
         best = min(
             homes,
@@ -85,14 +86,14 @@ class Relocation:
                 break
         return homes
 
-    def _exporters(self, name: str) -> list[str]:
-        """Packages whose `__init__` mentions the name, which may hand it on."""
-        found: list[str] = []
-        for path, _ in self.program.target_holding(name):
+    def _exporters(self, name: str) -> list[tuple[str, bool]]:
+        """Packages whose `__init__` mentions the name, and whether in quotes, as lists of what is handed on do."""
+        found: list[tuple[str, bool]] = []
+        for path, data in self.program.target_holding(name):
             if path.endswith("/__init__.py"):
                 module = self.program.target_index.name_of(path)
                 if module is not None:
-                    found.append(module)
+                    found.append((module, any(quote + encoded(name) + quote in data for quote in (b'"', b"'"))))
         return found
 
     def _likeness(self, module: str, name: str, old: object) -> int:

@@ -110,7 +110,10 @@ def _no_guard(*, is_guarded: bool) -> None:
 
 
 def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
-    """Leaves an argument out; guarded, it is given where the callee has a parameter for it."""
+    """Leaves an argument out; guarded, it is given where the callee has a parameter for it.
+
+    With `closing` those behind a positional one are meant to move up into its place.
+    """
     try:
         call, index = _argument(document, edit)
     except Refused:
@@ -131,7 +134,11 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
             raise Refused("an argument without a name can't be given only to some releases")
         _asks(document, call)
         change.guarded.append((index, ""))
-    elif name is None and any(each.keyword is None and each.star != "**" for each in call.args[index + 1 :]):
+    elif (
+        name is None
+        and edit.parameter("closing") != "yes"
+        and any(each.keyword is None and each.star != "**" for each in call.args[index + 1 :])
+    ):
         raise Refused("other arguments would move up into its place")
     change.removed.add(index)
 
