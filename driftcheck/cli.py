@@ -55,6 +55,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "audit": _audit,
             "fix": _fix,
             "restore": _restore,
+            "extract": _extract,
             "surface": _surface,
             "explain": _explain,
         }[options.command]
@@ -104,6 +105,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_fix(commands)
     _add_surface(commands)
     _add_explain(commands)
+    _add_extract(commands)
     return parser
 
 
@@ -207,6 +209,21 @@ def _add_reach(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--timeout", type=_seconds, metavar="SECONDS", help="the longest wait for the index and for the interpreter"
     )
+
+
+def _add_extract(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.extract_cli import EXTRACT, EXTRACT_NOTES, EXTRACT_USAGE, add_extract
+
+    parser = commands.add_parser(
+        "extract",
+        help="write the hidden states of a model, to train draft models with",
+        description=EXTRACT,
+        usage=EXTRACT_USAGE,
+        epilog=EXTRACT_NOTES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    add_extract(parser)
 
 
 def _seconds(text: str) -> float:
@@ -368,6 +385,12 @@ def _restore(options: argparse.Namespace) -> int:
     from driftcheck.fix_cli import run_restore
 
     return run_restore(options)
+
+
+def _extract(options: argparse.Namespace) -> int:
+    from driftcheck.extract_cli import run_extract
+
+    return run_extract(options)
 
 
 def _surface(options: argparse.Namespace) -> int:

@@ -1,0 +1,118 @@
+# mypy: disable-error-code="import-not-found"
+"""What a model's config.json says of its language model, read without torch and before anything is loaded."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from driftcheck.errors import DriftcheckError
+
+CONFIG = "config.json"
+_NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """The sizes that a plan needs."""
+
+    name: str
+    layers: int
+    hidden_size: int
+    vocabulary: int
+    dtype: str | None
+    longest: int | None
+    """How many tokens the model was made for, None where its configuration does not say."""
+
+    def chosen_layers(self, text: str) -> tuple[int, ...]:
+        """The layers that `2,30,58,60` or `auto` stands for; raises DriftcheckError for those that there are not."""
+        if text == "auto":
+            last = self.layers - 1
+            chosen = (min(2, last), self.layers // 2, max(self.layers - 3, 0), last)
+            return tuple(sorted(set(chosen)))
+        try:
+            numbers = tuple(int(part) for part in text.split(","))
+        except ValueError:
+            raise DriftcheckError(f"--layers {text}: give numbers such as 2,30,58,60, or auto") from None
+        for number in numbers:
+            if not 0 <= number < self.layers:
+                raise DriftcheckError(f"--layers {text}: {self.name} has the layers 0 to {self.layers - 1}")
+        if len(set(numbers)) < len(numbers):
+            raise DriftcheckError(f"--layers {text}: a layer stands there twice")
+        return numbers
+
+
+def model_folder(model: str, revision: str | None = None) -> Path:
+    """The folder with a model's configuration: the model itself, or what the Hugging Face cache has or gets of it."""
+    if Path(model).is_dir():
+        return Path(model)
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError:
+        raise DriftcheckError(f"{model} is no folder, and huggingface_hub, which would get it, is missing") from None
+    try:
+        patterns = ["*.json", "*.py", "*.jinja", "*.model", "*.txt", "tiktoken*"]
+        return Path(snapshot_download(model, revision=revision, allow_patterns=patterns))
+    except Exception as error:  # whatever goes wrong with the network
+        reason = str(error).strip() or type(error).__name__
+        raise DriftcheckError(f"{model} is no folder and can't be got: {reason}") from error
+
+
+def read_configuration(folder: Path) -> dict[str, Any]:
+    """A model's config.json."""
+    path = folder / CONFIG
+    try:
+        configuration = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise DriftcheckError(f"{path} can't be read: {error}") from error
+    if not isinstance(configuration, dict):
+        raise DriftcheckError(f"{path} holds no configuration of a model")
+    return configuration
+
+
+def language_part(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """The part of a configuration that describes the language model."""
+    for name in _NESTED:
+        nested = configuration.get(name)
+        if isinstance(nested, dict):
+            return language_part(nested)
+    return dict(configuration)
+
+
+def architecture_of(folder: Path) -> Architecture:
+    """What a model's configuration says; raises DriftcheckError where sizes are missing."""
+    configuration = read_configuration(folder)
+    text = language_part(configuration)
+    names = configuration.get("architectures") or [configuration.get("model_type", "the model")]
+    sizes = {name: _first_number(text, *names) for name, names in _SIZES.items()}
+    for name, size in sizes.items():
+        if size is None and name != "longest":
+            raise DriftcheckError(f"{folder / CONFIG} does not say {_SIZES[name][0]}")
+    dtype = text.get("dtype") or text.get("torch_dtype") or configuration.get("dtype")
+    return Architecture(
+        name=str(names[0]),
+        layers=sizes["layers"] or 0,
+        hidden_size=sizes["hidden_size"] or 0,
+        vocabulary=sizes["vocabulary"] or 0,
+        dtype=str(dtype or configuration.get("torch_dtype") or "") or None,
+        longest=sizes["longest"],
+    )
+
+
+_SIZES = {
+    "layers": ("num_hidden_layers", "n_layer", "num_layers"),
+    "hidden_size": ("hidden_size", "n_embd", "d_model"),
+    "vocabulary": ("vocab_size",),
+    "longest": ("max_position_embeddings", "n_positions", "max_sequence_length", "model_max_length"),
+}
+
+
+def _first_number(configuration: Mapping[str, Any], *names: str) -> int | None:
+    for name in names:
+        value = configuration.get(name)
+        if isinstance(value, int) and value > 0:
+            return value
+    return None

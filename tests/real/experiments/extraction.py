@@ -1,0 +1,210 @@
+# mypy: disable-error-code="import-not-found"
+"""What `driftcheck extract` writes of a tiny random model, held against transformers.
+
+Run with the name of the model and that of the layout. The PYTHONPATH has driftcheck.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import transformers
+from safetensors.torch import load_file
+from transformers import AutoModelForCausalLM
+
+from driftcheck.cli import main
+from driftcheck.extract.capture import HiddenStates
+
+VOCABULARY = 512
+LAYERS = 4
+MOST_TOKENS = 512
+_SHAPE = {
+    "hidden_size": 128,
+    "intermediate_size": 256,
+    "num_hidden_layers": LAYERS,
+    "vocab_size": VOCABULARY,
+    "max_position_embeddings": MOST_TOKENS,
+    "initializer_range": 0.1,  # enough for every layer to make a difference
+    "pad_token_id": 0,
+    "bos_token_id": 0,
+    "eos_token_id": 1,
+}
+_HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32}
+
+
+def _llama() -> Any:
+    return transformers.LlamaConfig(**_SHAPE, **_HEADS)
+
+
+def _qwen() -> Any:
+    return transformers.Qwen3MoeConfig(
+        **_SHAPE, **_HEADS, moe_intermediate_size=64, num_experts=8, num_experts_per_tok=2, norm_topk_prob=True
+    )
+
+
+def _oss() -> Any:
+    """Every other layer looks at the last 32 tokens only."""
+    return transformers.GptOssConfig(
+        **_SHAPE, **{**_HEADS, "head_dim": 64}, num_local_experts=8, num_experts_per_tok=2, sliding_window=32
+    )
+
+
+def _gemma() -> Any:
+    """Its own forward scales the embeddings, before the first layer."""
+    return transformers.Gemma3TextConfig(
+        **_SHAPE, **_HEADS, query_pre_attn_scalar=32, sliding_window=32, sliding_window_pattern=2
+    )
+
+
+def _deepseek() -> Any:
+    """The method and the scores of the router stand in DeepSeek's own config, and not in transformers' defaults."""
+    return transformers.DeepseekV3Config(
+        **_SHAPE,
+        num_attention_heads=4,
+        num_key_value_heads=4,
+        q_lora_rank=64,
+        kv_lora_rank=32,
+        qk_rope_head_dim=32,
+        qk_nope_head_dim=32,
+        v_head_dim=32,
+        first_k_dense_replace=1,
+        moe_intermediate_size=64,
+        n_routed_experts=8,
+        n_shared_experts=1,
+        num_experts_per_tok=2,
+        n_group=2,
+        topk_group=1,
+        topk_method="noaux_tc",
+        scoring_func="sigmoid",
+    )
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    "llama": _llama,
+    "qwen": _qwen,
+    "oss": _oss,
+    "gemma": _gemma,
+    "deepseek": _deepseek,
+}
+
+
+def made(name: str, folder: Path) -> Any:
+    """A model of random weights, which is also saved; there is no tokenizer, since prompts are tokens."""
+    torch.manual_seed(1)
+    config = MODELS[name]()
+    config._attn_implementation = "eager"
+    model = AutoModelForCausalLM.from_config(config, dtype=torch.float32, attn_implementation="eager").eval()
+    with torch.no_grad():
+        for weight_name, weight in model.named_parameters():
+            if "norm" in weight_name or weight_name.endswith(("sinks", "bias")):
+                weight.normal_(mean=0.5, std=0.2)
+            if weight_name.endswith("sinks"):
+                weight.copy_(weight.bfloat16())
+    model.save_pretrained(folder)
+    return model
+
+
+def prompt(tokens: int, seed: int) -> list[int]:
+    """So many random tokens, the same for the same seed."""
+    return random.Random(seed).choices(range(2, VOCABULARY), k=tokens)
+
+
+def prompts() -> list[list[int]]:
+    """Short and long ones, repeated ones, shared prefixes; more than an engine takes at a time, and in a step."""
+    mixed = [prompt(length, length) for length in (1, 15, 16, 17, 64, 200)]
+    prefix = prompt(64, 300)
+    return [
+        *mixed,
+        *mixed[::-1],
+        prefix + prompt(20, 302),
+        prefix + prompt(40, 303),
+        prompt(80, 306),
+        prompt(80, 306),
+        prompt(MOST_TOKENS, 309),
+        *(prompt(3 + number % 7, 400 + number) for number in range(40)),
+        *(prompt(500, 500 + number) for number in range(6)),
+        *mixed,
+        prompt(10, 304),
+        prefix + prompt(33, 305),
+    ]
+
+
+def references(model: Any, tokens: Sequence[int]) -> list[Any]:
+    """What transformers' decoder layers give, one tensor a layer."""
+    states: list[Any] = []
+
+    def hook(_module: Any, _inputs: Any, output: Any) -> None:
+        states.append((output[0] if isinstance(output, tuple) else output)[0])
+
+    hooks = [layer.register_forward_hook(hook) for layer in model.model.layers]
+    try:
+        with torch.no_grad():
+            model(torch.tensor([list(tokens)]), use_cache=False)
+    finally:
+        for each in hooks:
+            each.remove()
+    return states
+
+
+def read(folder: Path, layout: str, number: int) -> tuple[list[int], list[Any], list[int]]:
+    """A sample's tokens, its states a layer, and its loss mask."""
+    if layout == "speculators":
+        found = torch.load(folder / f"data_{number}.pt", mmap=True, weights_only=True, map_location="cpu")
+        return found["input_ids"].tolist(), found["hidden_states"], found["loss_mask"].tolist()
+    found = load_file(folder / "hidden_states" / f"hs_{number}.safetensors")
+    return found["token_ids"].tolist(), list(found["hidden_states"].unbind(1)), found["loss_mask"].tolist()
+
+
+def distance(ours: Any, theirs: Any) -> float | None:
+    """How far two tensors are from one another, relative to their size; None for another shape or type."""
+    if ours.shape != theirs.shape or ours.dtype != theirs.dtype:
+        return None
+    return float(((ours - theirs).norm() / theirs.norm()).item())
+
+
+def _float_sinks() -> None:
+    """vLLM keeps GPT-OSS's sinks in bfloat16, and its attention for CPUs wants them in the type of the rest."""
+    start = HiddenStates.driftcheck_start
+
+    def started(worker: Any, settings: Any) -> Any:
+        for parameter_name, parameter in worker.model_runner.get_model().named_parameters():
+            if parameter_name.endswith("sinks"):
+                parameter.data = parameter.data.float()
+        return start(worker, settings)
+
+    HiddenStates.driftcheck_start = started  # type: ignore[assignment,method-assign]
+
+
+def extracted(name: str, layout: str) -> dict[str, Any]:
+    """How the command ended, and of each prompt whether its tokens and mask are its own and how far its layers are."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = made(name, Path(folder, "model"))
+        given = prompts()
+        data, output = Path(folder, "data.jsonl"), Path(folder, "states")
+        masks = [[place % 2 for place in range(len(tokens))] for tokens in given]
+        rows = [{"input_ids": ids, "loss_mask": mask} for ids, mask in zip(given, masks, strict=True)]
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+        options = ["--layers", "0,1,2,3", "--dtype", "float32", "--format", layout]
+        options += ["--max-num-batched-tokens", "256", "--engine", "max_num_seqs=16"]
+        if name == "deepseek":  # a kernel for CPUs turns positions wrongly for it
+            options += ["--engine", 'compilation_config={"custom_ops": ["none"]}']
+        if name == "oss":
+            _float_sinks()
+        code = main(["extract", str(Path(folder, "model")), str(data), "--output", str(output), *options])
+        answer: dict[str, Any] = {"code": code, "samples": []}
+        for number, tokens in enumerate(given):
+            ids, states, mask = read(output, layout, number)
+            errors = [distance(*pair) for pair in zip(states, references(model, tokens), strict=True)]
+            answer["samples"].append({"own": ids == tokens and mask == masks[number], "errors": errors})
+        return answer
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n" + json.dumps(extracted(*sys.argv[1:])) + "\n")
