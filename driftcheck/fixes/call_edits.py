@@ -22,7 +22,8 @@ class CallChange:
     """What becomes of one call.
 
     `removed` and `keywords` are by index. `added` comes at the end, in order, each with whether the callee is asked for
-    such a parameter; so do the `guarded` ones, those of an index with another keyword where the callee has that.
+    such a parameter. The `guarded` ones are those of an index, given as before only where the callee does not have the
+    other keyword, or where it has their own.
     """
 
     removed: set[int] = field(default_factory=set)
@@ -34,11 +35,21 @@ class CallChange:
     def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
         assert isinstance(updated, libcst.Call)
         arguments = list(updated.args)
-        late = [_guarded(arguments[index], name, updated.func) for index, name in self.guarded]
+        late: list[libcst.Arg] = []
+        removed = set(self.removed)
+        for index, name in self.guarded:
+            made = _guarded(arguments[index], name, updated.func)
+            if any(each.star == "*" for each in arguments[index + 1 :]):
+                # Python takes no positional arguments after a mapping that is unpacked.
+                late.append(made)
+                removed.add(index)
+            else:
+                old = arguments[index]
+                arguments[index] = made.with_changes(comma=old.comma, whitespace_after_arg=old.whitespace_after_arg)
         for index, name in self.keywords.items():
             arguments[index] = _renamed(arguments[index], name)
         row = Row.of(arguments, updated.whitespace_before_args)
-        for index in sorted(self.removed, reverse=True):
+        for index in sorted(removed, reverse=True):
             row = row.without(index)
         extra = [_guarded(each, "", updated.func) if is_guarded else each for each, is_guarded in self.added]
         for argument in [*extra, *late]:
@@ -46,7 +57,7 @@ class CallChange:
         if self.helper is not None:
             row = row.with_item(0, libcst.Arg(updated.func))
             updated = updated.with_changes(func=libcst.Name(self.helper))
-        if self.removed or extra or late or self.helper is not None:
+        if removed or extra or late or self.helper is not None:
             before, arguments, _ = row.separated()
             return updated.with_changes(args=arguments, whitespace_before_args=before)
         return updated.with_changes(args=arguments)
@@ -134,7 +145,8 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
             raise Refused("an argument without a name can't be given only to some releases")
         _asks(document, call)
         change.guarded.append((index, ""))
-    elif (
+        return
+    if (
         name is None
         and edit.parameter("closing") != "yes"
         and any(each.keyword is None and each.star != "**" for each in call.args[index + 1 :])
@@ -165,7 +177,6 @@ def rename_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
     if is_guarded:
         _asks(document, call)
         change.guarded.append((index, new))
-        change.removed.add(index)
     else:
         change.keywords[index] = new
 

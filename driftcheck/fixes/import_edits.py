@@ -99,6 +99,8 @@ class ImportChange:
         first = added[0].with_changes(leading_lines=[*updated.leading_lines, *added[0].leading_lines])
         if isinstance(first, Line) and first.trailing_whitespace.comment is None:
             first = first.with_changes(trailing_whitespace=updated.trailing_whitespace)
+        elif isinstance(first, libcst.Try):
+            first = _with_comment_inside(first, updated.trailing_whitespace.comment)
         return self._counted(libcst.FlattenSentinel([first, *added[1:]]))
 
     def _counted(self, made: libcst.FlattenSentinel[libcst.CSTNode]) -> libcst.FlattenSentinel[libcst.CSTNode]:
@@ -202,6 +204,14 @@ def _at_brackets(row: Row[libcst.ImportAlias]) -> list[libcst.EmptyLine]:
 def _with_comment(line: Line, comment: libcst.Comment) -> Line:
     space = libcst.TrailingWhitespace(libcst.SimpleWhitespace("  "), comment)
     return line.with_changes(trailing_whitespace=space)
+
+
+def _with_comment_inside(block: libcst.Try, comment: libcst.Comment | None) -> libcst.Try:
+    """The block with a comment behind the first import in it, where none stands there yet."""
+    new = block.body.body[0]
+    if comment is None or not isinstance(new, Line) or new.trailing_whitespace.comment is not None:
+        return block
+    return block.with_changes(body=block.body.with_changes(body=[_with_comment(new, comment)]))
 
 
 _TOOLS = re.compile(r"#\s*(noqa|type:\s*ignore|pyright:|mypy:|pylint:|isort:|fmt:|ruff:|pragma:)", re.IGNORECASE)
