@@ -15,6 +15,9 @@ from driftcheck.fixes.sequences import Row, own_lines
 from driftcheck.model import Edit
 
 Line = libcst.SimpleStatementLine
+
+# What is longer is spread over lines of their own, one for each name.
+_LONGEST = 88
 AnyLine = TypeVar("AnyLine", bound=libcst.SimpleStatementLine | libcst.SimpleStatementSuite)
 
 
@@ -237,7 +240,23 @@ def _with_statement(line: AnyLine, place: int, statement: libcst.BaseSmallStatem
 
 
 def _import_line(module: str, names: Sequence[libcst.ImportAlias]) -> Line:
-    return Line([libcst.ImportFrom(dotted_node(module), _separated(names))])
+    plain = _separated(names)
+    width = len(f"from {module} import ") + sum(len(_written(name)) + 2 for name in plain) - 2
+    if width <= _LONGEST or len(plain) == 1:
+        return Line([libcst.ImportFrom(dotted_node(module), plain)])
+    comma = libcst.Comma(whitespace_after=_new_line("    "))
+    last = libcst.Comma(whitespace_after=_new_line(""))
+    spread = [*(name.with_changes(comma=comma) for name in plain[:-1]), plain[-1].with_changes(comma=last)]
+    opened = libcst.LeftParen(whitespace_after=_new_line("    "))
+    return Line([libcst.ImportFrom(dotted_node(module), spread, lpar=opened, rpar=libcst.RightParen())])
+
+
+def _written(name: libcst.ImportAlias) -> str:
+    return libcst.Module([]).code_for_node(name)
+
+
+def _new_line(indent: str) -> libcst.ParenthesizedWhitespace:
+    return libcst.ParenthesizedWhitespace(indent=True, last_line=libcst.SimpleWhitespace(indent))
 
 
 def _separated(names: Sequence[libcst.ImportAlias]) -> list[libcst.ImportAlias]:
