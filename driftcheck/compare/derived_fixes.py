@@ -43,6 +43,11 @@ class DerivedFixes:
 
     # Names
 
+    def _home(self, module: str, name: str) -> NewHome | None:
+        """Where a name is now; a thing that the baseline had under that name beside the other is none of it."""
+        home = self.relocation.home(module, name)
+        return home if home is not None and home.likeness < 2 else None
+
     def of_import(self, usage: ImportUsage, *, whole_statement: bool) -> Fix | None:
         """The import from where the names are now; an edit without `to` waits for a rule that knows."""
         module, statement = usage.place.module, usage.statement
@@ -57,7 +62,7 @@ class DerivedFixes:
         aliases = [each for each in statement.names if each.name != "*"]
         if not whole_statement:
             aliases = [each for each in aliases if each.name == usage.name]
-        homes = [(alias, self.relocation.home(usage.module, alias.name)) for alias in aliases]
+        homes = [(alias, self._home(usage.module, alias.name)) for alias in aliases]
         edits = [_moved(location_of(module, alias), usage.module, alias.name, home) for alias, home in homes]
         found = [home for _, home in homes if home is not None]
         if len(found) < len(homes) or not homes:
@@ -68,7 +73,7 @@ class DerivedFixes:
         """The import of what was read from a module that does not have it any more."""
         if usage.is_stored or usage.is_probed or usage.is_protocol:
             return None
-        home = self.relocation.home(module, usage.name)
+        home = self._home(module, usage.name)
         edit = Edit(
             "move-attribute",
             location,
@@ -84,7 +89,7 @@ class DerivedFixes:
             return None
         separator = ":" if ":" in usage.text else "."
         owner, _, name = usage.text.replace(":", ".").rpartition(".")
-        home = self.relocation.home(owner, name)
+        home = self._home(owner, name)
         to = f"{home.module}{separator}{home.name}" if home is not None else ""
         edit = Edit("rename-string", usage.location, (("was", usage.text), ("to", to)))
         if home is None:

@@ -103,7 +103,7 @@ class Relocation:
         found = self.baseline.imported_name(module, name)
         if any(isinstance(member, Absent | Unknown) for member in members_of(found)):
             return 1
-        return 0 if _place(old) in (("", 0), _place(found)) else 2
+        return 0 if _place(old) == _place(found) else 2
 
     def _sort_of(self, home: NewHome) -> str:
         return _sort(self.program.imported_name(home.module, home.name))
