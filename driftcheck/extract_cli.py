@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,9 @@ from driftcheck.errors import DriftcheckError
 if TYPE_CHECKING:
     from driftcheck.extract.architecture import Architecture
     from driftcheck.extract.data import Rows
-    from driftcheck.extract.extraction import Capturing, Job, Result
-    from driftcheck.extract.plan import Plan
+    from driftcheck.extract.engine import CaptureSettings, EngineSettings
+    from driftcheck.extract.extraction import Capturing, Result
+    from driftcheck.extract.resume import Names
 
 EXTRACT = "Reads prompts with a model and writes the hidden states of chosen layers, to train draft models with."
 EXTRACT_USAGE = """\
@@ -82,6 +82,8 @@ def add_extract(parser: argparse.ArgumentParser) -> None:
     engine.add_argument("--engine", action="append", default=[], metavar="KEY=VALUE", help="any other argument of LLM")
     running = parser.add_argument_group("the run")
     running.add_argument("--plan", action="store_true", help="check and show what would be done, and stop")
+    running.add_argument("--no-smoke", action="store_true", help="leave out the run in small, with two layers")
+    running.add_argument("--force", action="store_true", help="go on although the installed vllm does not fit")
     running.add_argument("--host-memory", type=_bytes, metavar="SIZE", help="for samples to be written (default: 4G)")
     running.add_argument("--writers", type=_positive, default=4, metavar="N", help="threads that write (default: 4)")
     running.add_argument(
@@ -106,6 +108,7 @@ def run_extract(options: argparse.Namespace) -> int:
 def _run(model: str, data: Path, options: argparse.Namespace) -> int:
     from driftcheck.extract.architecture import architecture_of, model_folder
     from driftcheck.extract.data import Limits, read_rows, tokenizer_of
+    from driftcheck.extract.engine import CaptureSettings, EngineSettings
     from driftcheck.extract.environment import environment
     from driftcheck.extract.extraction import Job, extract, locked
     from driftcheck.extract.layouts import Shape
@@ -131,6 +134,19 @@ def _run(model: str, data: Path, options: argparse.Namespace) -> int:
     plan.check_disk(output)
     if rows.bad and options.on_error == "stop":
         raise DriftcheckError(f"{data}: row {rows.bad[0].number} {rows.bad[0].reason}")
+    settings = EngineSettings(
+        model,
+        max_model_len=longest,
+        tensor_parallel_size=options.tensor_parallel_size,
+        max_num_batched_tokens=options.max_num_batched_tokens,
+        gpu_memory_utilization=options.gpu_memory_utilization,
+        dtype=options.dtype,
+        extra=extra,
+    )
+    capture = CaptureSettings(output, layers, options.format, names.journal, plan.host_memory, options.writers)
+    _check_release(is_forced=options.force)
+    if plan.done < plan.samples and not options.no_smoke:
+        _check_in_small(folder, settings, capture, architecture.vocabulary, names)
     if options.plan:
         return 0
     description = {
@@ -162,39 +178,62 @@ def _run(model: str, data: Path, options: argparse.Namespace) -> int:
         stops_on_error=options.on_error == "stop",
     )
     with locked(output, names):
-        load = _engine(model, layers, job, plan, options, extra)
-        result = extract(job, load, Meter(plan.tokens))
+        result = extract(job, _engine(settings, capture, description), Meter(plan.tokens))
     _show([("result", _ended(result)), ("peak", f"{result.most_memory:,} bytes waited to be written at most")])
     return 1 if result.failed else 0
 
 
-def _engine(
-    model: str,
-    layers: Sequence[int],
-    job: Job,
-    plan: Plan,
-    options: argparse.Namespace,
-    extra: dict[str, Any],
-) -> Callable[[], Capturing]:
-    def load() -> Capturing:
-        from driftcheck.extract.engine import CaptureSettings, Engine, EngineSettings
+def _check_release(*, is_forced: bool) -> None:
+    """Raises DriftcheckError where the installed vLLM is not what extraction needs."""
+    from driftcheck.extract.gate import drift
 
-        engine = Engine(
-            EngineSettings(
-                model,
-                max_model_len=job.description["engine"]["max_model_len"],
-                tensor_parallel_size=options.tensor_parallel_size,
-                max_num_batched_tokens=options.max_num_batched_tokens,
-                gpu_memory_utilization=options.gpu_memory_utilization,
-                dtype=options.dtype,
-                extra=extra,
-            ),
-            CaptureSettings(job.folder, layers, job.layout, job.names.journal, plan.host_memory, options.writers),
+    try:
+        findings = list(drift())
+    except DriftcheckError as error:
+        if not is_forced:
+            raise DriftcheckError(f"what extraction uses of vllm can't be audited: {error}; --force goes on") from error
+        return
+    for finding in findings:
+        place = f"{finding.location.path}:{finding.location.line}"
+        _show([("drift", f"{place} {finding.kind.value}: {finding.message}")])
+    if findings and not is_forced:
+        raise DriftcheckError(
+            f"the installed vllm is not what extraction needs, in {len(findings)} places; --force goes on all the same"
         )
+    _show([("audit", f"{len(findings)} of what extraction uses of vllm does not fit" if findings else "all fits")])
+
+
+def _check_in_small(
+    folder: Path, settings: EngineSettings, capture: CaptureSettings, vocabulary: int, names: Names
+) -> None:
+    """Raises DriftcheckError where two layers of the model do not run; errors.jsonl gets the traceback."""
+    import json
+    import time
+
+    from driftcheck.extract.smoke import SmokeError, smoke_run
+
+    began = time.monotonic()
+    try:
+        smoke_run(folder, settings, capture, vocabulary)
+    except SmokeError as error:
+        path = capture.folder / names.errors
+        entry = {"sample": None, "stage": "smoke", "error": str(error), "traceback": error.traceback}
+        path.write_text(json.dumps(entry) + "\n", encoding="utf-8")
+        raise DriftcheckError(f"{error}; {path} has the traceback, --no-smoke leaves it out") from error
+    _show([("smoke run", f"two layers ran and were written, in {time.monotonic() - began:.0f} s")])
+
+
+def _engine(settings: EngineSettings, capture: CaptureSettings, planned: Mapping[str, Any]) -> Callable[[], Capturing]:
+    """A function that loads the model."""
+
+    def load() -> Capturing:
+        from driftcheck.extract.engine import Engine
+
+        engine = Engine(settings, capture)
         for name, found in (("dtype", engine.shape.dtype), ("hidden_size", engine.shape.hidden_size)):
-            if found != job.description[name]:
+            if found != planned[name]:
                 raise DriftcheckError(
-                    f"vllm computes with {name} {found}, and {job.description[name]} was planned; name it with --dtype"
+                    f"vllm computes with {name} {found}, and {planned[name]} was planned; name it with --dtype"
                 )
         return engine
 
@@ -238,6 +277,8 @@ def _longest(wanted: int | None, architecture: Architecture) -> int:
 
 def _engine_arguments(entries: Sequence[str]) -> dict[str, Any]:
     """What `--engine KEY=VALUE` says: values are JSON where they can be, else text."""
+    import json
+
     arguments: dict[str, Any] = {}
     for entry in entries:
         key, equals, value = entry.partition("=")

@@ -42,9 +42,18 @@ class PoisonError(Exception):
 class StandIn:
     """Reads as an engine does: a batch at a time, the samples of one before any of the next."""
 
-    def __init__(self, folder: Path, layout: str, *, poison: int | None = None, pause: float = 0, room: int = 1 << 16):
+    def __init__(
+        self,
+        folder: Path,
+        layout: str,
+        *,
+        poison: int | None = None,
+        pause: float = 0,
+        room: int = 1 << 16,
+        journal: str = "samples.jsonl",
+    ) -> None:
         self.memory = memoryview(bytearray(room))
-        self.writer = Writer(folder, LAYOUTS[layout], SHAPE, self.memory, journal=Names().journal, threads=3)
+        self.writer = Writer(folder, LAYOUTS[layout], SHAPE, self.memory, journal=journal, threads=3)
         self.batches: list[list[int]] = []
         self._poison, self._pause = poison, pause
         self._missing: list[tuple[int, int]] = []

@@ -1,7 +1,7 @@
 # mypy: disable-error-code="import-not-found"
 """What `driftcheck extract` writes of a tiny random model, held against transformers.
 
-Run with the name of the model and that of the layout. The PYTHONPATH has driftcheck.
+Run with the name of the model and that of the layout, or with `generator`, beside an installed driftcheck.
 """
 
 from __future__ import annotations
@@ -21,10 +21,12 @@ from transformers import AutoModelForCausalLM
 
 from driftcheck.cli import main
 from driftcheck.extract.capture import HiddenStates
+from driftcheck.extract.generator import VllmHiddenStatesGenerator
 
 VOCABULARY = 512
 LAYERS = 4
 MOST_TOKENS = 512
+POISON, POISONED = VOCABULARY - 1, 20
 _SHAPE = {
     "hidden_size": 128,
     "intermediate_size": 256,
@@ -88,6 +90,7 @@ def _deepseek() -> Any:
 
 MODELS: dict[str, Callable[[], Any]] = {
     "llama": _llama,
+    "poisoned": _llama,
     "qwen": _qwen,
     "oss": _oss,
     "gemma": _gemma,
@@ -113,7 +116,7 @@ def made(name: str, folder: Path) -> Any:
 
 def prompt(tokens: int, seed: int) -> list[int]:
     """So many random tokens, the same for the same seed."""
-    return random.Random(seed).choices(range(2, VOCABULARY), k=tokens)
+    return random.Random(seed).choices(range(2, POISON), k=tokens)
 
 
 def prompts() -> list[list[int]]:
@@ -169,17 +172,57 @@ def distance(ours: Any, theirs: Any) -> float | None:
     return float(((ours - theirs).norm() / theirs.norm()).item())
 
 
-def _float_sinks() -> None:
-    """vLLM keeps GPT-OSS's sinks in bfloat16, and its attention for CPUs wants them in the type of the rest."""
+def _before_capture(action: Callable[[Any], None]) -> None:
+    """Has something done to the model before the capture starts, in the worker."""
     start = HiddenStates.driftcheck_start
 
     def started(worker: Any, settings: Any) -> Any:
-        for parameter_name, parameter in worker.model_runner.get_model().named_parameters():
-            if parameter_name.endswith("sinks"):
-                parameter.data = parameter.data.float()
+        action(worker.model_runner.get_model())
         return start(worker, settings)
 
     HiddenStates.driftcheck_start = started  # type: ignore[assignment,method-assign]
+
+
+def _bfloat16_sinks(model: Any) -> None:
+    """vLLM's attention for CPUs takes GPT-OSS's sinks for bfloat16, whatever the rest is."""
+    for name, parameter in model.named_parameters():
+        if name.endswith("sinks"):
+            parameter.data = parameter.data.bfloat16()
+
+
+def _poison(model: Any) -> None:
+    """A step with the poisoned prompt fails, in an exception without text."""
+
+    def look(_module: Any, inputs: Any) -> None:
+        if (inputs[0] == POISON).any():
+            raise AssertionError
+
+    model.get_submodule("model.embed_tokens").register_forward_pre_hook(look)
+
+
+def generated() -> dict[str, Any]:
+    """What the class gives that scripts take from speculators."""
+    with tempfile.TemporaryDirectory() as folder:
+        model = made("llama", Path(folder))
+        arguments = {"max_num_batched_tokens": 256, "max_num_seqs": 16}
+        generator = VllmHiddenStatesGenerator(
+            folder, [0, 3], max_model_len=MOST_TOKENS, dtype="float32", engine_arguments=arguments
+        )
+        samples = []
+        for given in (
+            [prompt(MOST_TOKENS + 9, 1), *prompts()],
+            torch.tensor([prompt(7, 2), prompt(7, 3)]),
+            [prompt(7, 2)],
+        ):
+            for tokens, result in zip(given, generator.generate(given), strict=True):
+                kept = list(map(int, tokens))[: MOST_TOKENS - 1]
+                expected = references(model, kept)
+                distances = [
+                    distance(*pair) for pair in zip(result["hidden_states"], (expected[0], expected[3]), strict=True)
+                ]
+                own = result["input_ids"].tolist() == kept and result["loss_mask"] is None
+                samples.append({"own": own, "errors": distances})
+        return {"layers": generator.layer_ids, "samples": samples}
 
 
 def extracted(name: str, layout: str) -> dict[str, Any]:
@@ -187,6 +230,8 @@ def extracted(name: str, layout: str) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
         model = made(name, Path(folder, "model"))
         given = prompts()
+        if name == "poisoned":
+            given[POISONED] = [5, POISON, 6]
         data, output = Path(folder, "data.jsonl"), Path(folder, "states")
         masks = [[place % 2 for place in range(len(tokens))] for tokens in given]
         rows = [{"input_ids": ids, "loss_mask": mask} for ids, mask in zip(given, masks, strict=True)]
@@ -195,16 +240,24 @@ def extracted(name: str, layout: str) -> dict[str, Any]:
         options += ["--max-num-batched-tokens", "256", "--engine", "max_num_seqs=16"]
         if name == "deepseek":  # a kernel for CPUs turns positions wrongly for it
             options += ["--engine", 'compilation_config={"custom_ops": ["none"]}']
+        if name != "llama":
+            options.append("--no-smoke")
         if name == "oss":
-            _float_sinks()
+            _before_capture(_bfloat16_sinks)
+        if name == "poisoned":
+            _before_capture(_poison)
         code = main(["extract", str(Path(folder, "model")), str(data), "--output", str(output), *options])
-        answer: dict[str, Any] = {"code": code, "samples": []}
+        errors = output / "errors.jsonl"
+        answer: dict[str, Any] = {"code": code, "samples": [], "errors": errors.read_text() if errors.exists() else ""}
         for number, tokens in enumerate(given):
+            if number == POISONED and name == "poisoned":
+                continue
             ids, states, mask = read(output, layout, number)
-            errors = [distance(*pair) for pair in zip(states, references(model, tokens), strict=True)]
-            answer["samples"].append({"own": ids == tokens and mask == masks[number], "errors": errors})
+            distances = [distance(*pair) for pair in zip(states, references(model, tokens), strict=True)]
+            answer["samples"].append({"own": ids == tokens and mask == masks[number], "errors": distances})
         return answer
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n" + json.dumps(extracted(*sys.argv[1:])) + "\n")
+    found = generated() if sys.argv[1] == "generator" else extracted(*sys.argv[1:])
+    sys.stdout.write("\n" + json.dumps(found) + "\n")
