@@ -108,7 +108,7 @@ def run_extract(options: argparse.Namespace) -> int:
 def _run(model: str, data: Path, options: argparse.Namespace) -> int:
     from driftcheck.extract.architecture import architecture_of, model_folder
     from driftcheck.extract.data import Limits, read_rows, tokenizer_of
-    from driftcheck.extract.engine import CaptureSettings, EngineSettings
+    from driftcheck.extract.engine import CaptureSettings, EngineSettings, engine_arguments
     from driftcheck.extract.environment import environment
     from driftcheck.extract.extraction import Job, extract, locked
     from driftcheck.extract.layouts import Shape
@@ -144,6 +144,7 @@ def _run(model: str, data: Path, options: argparse.Namespace) -> int:
         extra=extra,
     )
     capture = CaptureSettings(output, layers, options.format, names.journal, plan.host_memory, options.writers)
+    engine_arguments(settings)
     _check_release(is_forced=options.force)
     if plan.done < plan.samples and not options.no_smoke:
         _check_in_small(folder, settings, capture, architecture.vocabulary, names)

@@ -9,10 +9,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from driftcheck.errors import DriftcheckError
 from driftcheck.extract import internals
 from driftcheck.extract.extraction import CaptureError, Outcome
 from driftcheck.extract.layouts import Sample, Shape
 from driftcheck.extract.writing import Failure, Record
+
+# With anything else there would be no states, or those of others.
+_FIXED = {
+    "enforce_eager": True,
+    "enable_prefix_caching": False,
+    "pipeline_parallel_size": 1,
+    "data_parallel_size": 1,
+    "speculative_config": None,
+    "runner": "auto",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +33,6 @@ class EngineSettings:
     model: str
     max_model_len: int
     tensor_parallel_size: int = 1
-    pipeline_parallel_size: int = 1
     max_num_batched_tokens: int | None = None
     gpu_memory_utilization: float | None = None
     dtype: str = "auto"
@@ -115,7 +125,6 @@ def engine_arguments(settings: EngineSettings) -> dict[str, Any]:
         "dtype": settings.dtype,
         "max_model_len": settings.max_model_len + 1,
         "tensor_parallel_size": settings.tensor_parallel_size,
-        "pipeline_parallel_size": settings.pipeline_parallel_size,
         "worker_extension_cls": EXTENSION,
         "enforce_eager": True,  # compiled models run no hooks
         "enable_prefix_caching": False,  # a prefix that is not computed has no states
@@ -128,6 +137,9 @@ def engine_arguments(settings: EngineSettings) -> dict[str, Any]:
             gpu_memory_utilization=settings.gpu_memory_utilization,
         ),
     }
+    for name, only in _FIXED.items():
+        if settings.extra.get(name, only) != only:
+            raise DriftcheckError(f"--engine {name}: extraction needs {only!r}")
     return {**arguments, **settings.extra}
 
 

@@ -75,6 +75,8 @@ def test_a_shard_of_the_first_rows(model: Path, data: Path, tmp_path: Path, caps
             "--dtype float64: states are written as bfloat16, float16, float32, and not as float64",
         ),
         (["--engine", "seed"], "--engine seed: give an argument of vllm.LLM and its value, KEY=VALUE"),
+        (["--engine", "enable-prefix-caching=true"], "--engine enable_prefix_caching: extraction needs False"),
+        (["--engine", "pipeline_parallel_size=2"], "--engine pipeline_parallel_size: extraction needs 1"),
         (["--host-memory", "1M"], "--host-memory 1048576: the largest sample, and one beside it, need 469770240 bytes"),
         (["--on-error", "stop"], "data.jsonl: row 2 has no tokens"),
         (["--shard", "2/2"], "argument --shard: '2/2' is no part such as 0/8, with parts counted from 0"),

@@ -7,9 +7,9 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -18,19 +18,34 @@ from .environments import interpreter_of
 pytestmark = pytest.mark.vllm
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = Path(__file__).parent / "experiments" / "extraction.py"
+FILES = Path(__file__).parent / "experiments" / "extraction_files.py"
 # float32 sums in another order differ by some 1e-6.
 TOLERANCE = 1e-5
 LAYERS = 4
+Run: TypeAlias = Callable[..., dict[str, Any]]
 
 
-@functools.cache
-def interpreter(release: str) -> Path:
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """Gives what an experiment says that runs in the environment with a release."""
+
+    @functools.cache
+    def interpreter(release: str) -> Path:
+        return environment_beside(release, tmp_path_factory.mktemp(f"vllm-{release}"))
+
+    def run(release: str, *arguments: str, experiment: Path = EXPERIMENT) -> dict[str, Any]:
+        return answer(interpreter(release), experiment, *arguments)
+
+    return run
+
+
+def environment_beside(release: str, folder: Path) -> Path:
     """The Python of an environment with driftcheck, installed as anyone would, beside that vLLM."""
-    folder = Path(tempfile.mkdtemp(prefix="driftcheck-extract-"))
     python = folder / "bin" / "python"
     for command in (
         ["venv", "--python", sys.executable, str(folder)],
-        ["pip", "install", "--python", str(python), str(ROOT)],
+        # Else uv takes the wheel that it has built of this folder before, whatever has changed in it.
+        ["pip", "install", "--python", str(python), "--reinstall-package", "driftcheck", str(ROOT)],
     ):
         subprocess.run(["uv", *command], check=True, capture_output=True)
     (packages,) = folder.glob("lib/python3.*/site-packages")
@@ -39,8 +54,8 @@ def interpreter(release: str) -> Path:
     return python
 
 
-def run(release: str, *arguments: str) -> dict[str, Any]:
-    """What the experiment says that runs in the environment with that release."""
+def answer(interpreter: Path, experiment: Path, *arguments: str) -> dict[str, Any]:
+    """What an experiment says."""
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -49,7 +64,7 @@ def run(release: str, *arguments: str) -> dict[str, Any]:
         "VLLM_LOGGING_LEVEL": "ERROR",
         "VLLM_MLA_DISABLE": "1",  # there is none for CPUs
     }
-    command = [str(interpreter(release)), str(EXPERIMENT), *arguments]
+    command = [str(interpreter), str(experiment), *arguments]
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1200)
     assert finished.returncode == 0, finished.stderr[-3000:]
     found = json.loads(next(line for line in reversed(finished.stdout.splitlines()) if line.startswith("{")))
@@ -68,7 +83,7 @@ def run(release: str, *arguments: str) -> dict[str, Any]:
         ("deepseek", "speculators"),
     ],
 )
-def test_every_layer_of_every_prompt_is_that_of_transformers(release: str, model: str, layout: str) -> None:
+def test_every_layer_of_every_prompt_is_that_of_transformers(run: Run, release: str, model: str, layout: str) -> None:
     found = run(release, model, layout)
     assert (found["code"], found["errors"]) == (0, "")
     assert_right(found["samples"], 71)
@@ -88,7 +103,7 @@ def assert_right(samples: list[dict[str, Any]], count: int, layers: int = LAYERS
 
 
 @pytest.mark.parametrize("release", ["0.16.0", "0.30.0"])
-def test_a_prompt_that_fails_is_found_and_costs_no_other(release: str) -> None:
+def test_a_prompt_that_fails_is_found_and_costs_no_other(run: Run, release: str) -> None:
     found = run(release, "poisoned", "speculators")
     assert found["code"] == 1
     assert_right(found["samples"], 70)
@@ -98,7 +113,19 @@ def test_a_prompt_that_fails_is_found_and_costs_no_other(release: str) -> None:
 
 
 @pytest.mark.parametrize("release", ["0.16.0", "0.30.0"])
-def test_the_generator_gives_what_the_command_writes(release: str) -> None:
+def test_the_generator_gives_what_the_command_writes(run: Run, release: str) -> None:
     found = run(release, "generator")
     assert found["layers"] == [0, 3]
     assert_right(found["samples"], 75, layers=2)
+
+
+def test_data_sets_are_read_and_samples_are_trained_from(run: Run) -> None:
+    """The environment has speculators 0.3.0 and datasets."""
+    found = run("0.16.0", experiment=FILES)
+    rows = [[[0, [1, 2, 3], [0, 1, 1]], [1, [4], [1]]], [[2, "has no tokens"]]]
+    assert found["tables"] == {"parquet": rows, "arrow": rows, "saved": rows, "parts": rows}
+    assert found["training"]["found"] == ["data_0.pt", "data_1.pt"]
+    assert found["training"]["samples"] == [
+        {"states": True, "last": True, "tokens": [1, 2, 3, 4], "mask": [1, 1, 1, 1]},
+        {"states": True, "last": True, "tokens": [1, 2, 3, 4, 5, 6, 7, 8], "mask": [1, 0, 1, 0, 1, 0, 1, 0]},
+    ]

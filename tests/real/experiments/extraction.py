@@ -225,7 +225,7 @@ def generated() -> dict[str, Any]:
         return {"layers": generator.layer_ids, "samples": samples}
 
 
-def extracted(name: str, layout: str) -> dict[str, Any]:
+def extracted(name: str, layout: str, tensor_parallel_size: str = "1") -> dict[str, Any]:
     """How the command ended, and of each prompt whether its tokens and mask are its own and how far its layers are."""
     with tempfile.TemporaryDirectory() as folder:
         model = made(name, Path(folder, "model"))
@@ -237,7 +237,14 @@ def extracted(name: str, layout: str) -> dict[str, Any]:
         rows = [{"input_ids": ids, "loss_mask": mask} for ids, mask in zip(given, masks, strict=True)]
         data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         options = ["--layers", "0,1,2,3", "--dtype", "float32", "--format", layout]
-        options += ["--max-num-batched-tokens", "256", "--engine", "max_num_seqs=16"]
+        options += [
+            "--tensor-parallel-size",
+            tensor_parallel_size,
+            "--max-num-batched-tokens",
+            "256",
+            "--engine",
+            "max_num_seqs=16",
+        ]
         if name == "deepseek":  # a kernel for CPUs turns positions wrongly for it
             options += ["--engine", 'compilation_config={"custom_ops": ["none"]}']
         if name != "llama":
