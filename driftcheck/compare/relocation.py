@@ -103,6 +103,9 @@ class Relocation:
         found = self.baseline.imported_name(module, name)
         if any(isinstance(member, Absent | Unknown) for member in members_of(found)):
             return 1
+        if isinstance(old, Absent):
+            # It was gone before the baseline: then it went to where the baseline has it, and nobody can compare.
+            return 1
         return 0 if _place(old) == _place(found) else 2
 
     def _sort_of(self, home: NewHome) -> str:
