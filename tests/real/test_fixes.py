@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from .environments import interpreter_of
+from .wide import wide
 
 pytestmark = pytest.mark.vllm
 EXPERIMENT = Path(__file__).parent / "experiments" / "hidden_states.py"
@@ -111,10 +112,12 @@ def test_the_published_generator_dies(release: str) -> None:
     assert raised.startswith("ValidationError: 1 validation error for SchedulerConfig\nis_encoder_decoder\n")
 
 
+@pytest.mark.parametrize("release", [wide("0.16.0"), "0.17.1"], indirect=True)
 def test_the_fixed_generator_is_right(release: str, overlay: Path) -> None:
     assert_right(hidden_states(release, "llama", overlay))
 
 
+@pytest.mark.parametrize("release", ["0.16.0", wide("0.17.1")], indirect=True)
 def test_one_source_for_several_releases_is_right(release: str, portable: Path) -> None:
     assert_right(hidden_states(release, "llama", portable))
 
