@@ -54,7 +54,9 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--select", action="append", metavar="NAME,..", help="repair these kinds or rules only")
     which.add_argument("--ignore", action="append", metavar="NAME,..", help="leave these kinds or rules alone")
     report = parser.add_argument_group("the report")
-    report.add_argument("--format", choices=("text", "json"), default="text", help="default: text")
+    report.add_argument(
+        "--format", choices=("text", "json"), default="text", help="default: text; beside a patch it goes to stderr"
+    )
 
 
 def add_restore(parser: argparse.ArgumentParser) -> None:
@@ -71,20 +73,16 @@ def run_fix(client: str, settings: Configuration, options: argparse.Namespace, p
     from driftcheck.output import columns
     from driftcheck.report.repair_text import render_repair, render_repair_json
 
+    choice = _choice(options, settings)
     sources = _sources(client, settings, options, progress)
     with progress.task(f"Repairing {client}") as task:
-        repair, changes = fixed(sources, _choice(options), lambda _: task.advance())
+        repair, changes = fixed(sources, choice, lambda _: task.advance())
     patch, written = _put(sources[0].client, changes, options)
     if options.format == "json":
         text = render_repair_json(repair, written=written)
     else:
         text = render_repair(repair, width=columns(sys.stderr), written=written)
-    if patch is None:
-        _print(text, to_stdout=True)
-    elif options.format == "json":
-        _print(text, to_stdout=False)
-    else:
-        _print(text, to_stdout=False)
+    _print(text, to_stdout=patch is None)
     return (1 if repair.left or _is_open(repair) else 0), patch or ""
 
 
@@ -106,10 +104,16 @@ def _print(text: str, *, to_stdout: bool) -> None:
         sys.stderr.write(text)
 
 
-def _choice(options: argparse.Namespace) -> Choice:
+def _choice(options: argparse.Namespace, settings: Configuration) -> Choice:
+    """What is to be repaired: as the command line says, and where that is silent the configuration."""
     from driftcheck.fixing import Choice
 
-    return Choice(options.unsafe, _names(options.select, "--select"), _names(options.ignore, "--ignore"))
+    select, ignore = _names(options.select, "--select"), _names(options.ignore, "--ignore")
+    if not select and settings.select is not None:
+        select = frozenset(kind.value for kind in settings.select)
+    if not ignore and not options.select and settings.ignore is not None:
+        ignore = frozenset(kind.value for kind in settings.ignore)
+    return Choice(options.unsafe, select, ignore)
 
 
 def _names(values: Sequence[str] | None, option: str) -> frozenset[str]:
@@ -119,6 +123,8 @@ def _names(values: Sequence[str] | None, option: str) -> frozenset[str]:
     from driftcheck.rule_files import all_rules
 
     names = {name.strip() for value in values or () for name in value.split(",") if name.strip()}
+    if values and not names:
+        raise DriftcheckError(f"{option} names nothing; name kinds of finding or rules, with commas between them")
     known = sorted({kind.value for kind in Kind} | {rule.id for rule in all_rules()})
     for name in sorted(names):
         if name not in known:
@@ -154,6 +160,7 @@ def _sources(client: str, settings: Configuration, options: argparse.Namespace, 
 def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tuple[str | None, str]:
     """Puts the edits where they are wanted: the patch, None where there is none, and where the edits are, in words."""
     from driftcheck.fixes.diff import unified
+    from driftcheck.report.layout import counted
 
     if options.overlay is not None:
         from driftcheck.fixes.overlay import overlay
@@ -168,7 +175,7 @@ def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tup
         if not changes:
             return None, ""
         write(with_record(changes, root), root, state)
-        return None, f"{len(changes)} files written; driftcheck restore takes it back"
+        return None, f"{counted(len(changes), 'file')} written; driftcheck restore takes it back"
     return unified(changes).decode("utf-8", "surrogateescape"), ""
 
 
@@ -189,11 +196,12 @@ def run_restore(options: argparse.Namespace) -> int:
     from driftcheck.origins.settings import Settings
     from driftcheck.output import write_stdout
     from driftcheck.report.harmless import harmless
+    from driftcheck.report.layout import counted
 
     root, state = _places(client_tree(options.client, settings=Settings(python=options.python)))
     restored = restore(root, state, everything=options.all, force=options.force)
     lines = [*(f"restored {path}" for path in restored.paths), *(f"kept {path}" for path in restored.edits)]
     if restored.left:
-        lines.append(f"{restored.left} earlier fixes are left: driftcheck restore takes the next one back")
+        lines.append(f"{counted(restored.left, 'earlier fix', 'earlier fixes')} left: driftcheck restore goes on")
     write_stdout("".join(f"{harmless(line)}\n" for line in lines))
     return 0

@@ -249,7 +249,8 @@ class _Fixing:
         ]
         entries = sorted(told.values(), key=lambda each: (each.finding.location, each.finding.kind.value))
         releases = tuple(sources.target.version or sources.target.name for sources in self.sources)
-        return Repair(first.client, first.target, tuple(entries), releases, tuple(left), first.notices)
+        notices = (*first.notices, *(f"{each.path} was left out: it {each.reason}" for each in first.client.skipped))
+        return Repair(first.client, first.target, tuple(entries), releases, tuple(left), notices)
 
     def _treated(
         self, finding: Finding, after: Report, state: _State, lines: Mapping[str, _LineMap], sources: Sources
@@ -283,6 +284,11 @@ class _Fixing:
         path = finding.location.path
         if finding.fix is not None and any(edit.recipe == "insert-helper" for edit in finding.fix.edits):
             return FixedFinding(finding, "unproved", "a helper decides as it runs, and no audit looks through it")
+        if finding.fix is not None and any(
+            edit.recipe == "add-parameter" and (edit.parameter("parameter") or "").startswith("**")
+            for edit in finding.fix.edits
+        ):
+            return FixedFinding(finding, "unproved", "what is passed is taken now, and nobody looks at it")
         unresolved = [each for each in after.unresolved if each.path == path and each.line in now]
         if unresolved:
             return FixedFinding(finding, "unproved", unresolved[0].reason)

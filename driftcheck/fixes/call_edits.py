@@ -133,6 +133,8 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
         _remove_entry(document, *_entry(document, edit))
         return
     name = call.args[index].keyword
+    if _does_something(call.args[index].value, with_calls=not is_guarded):
+        raise Refused("its value does something besides being passed, and that would no longer be done")
     if call.args[index].star:
         _no_guard(is_guarded=is_guarded)
         _remove_entry(document, *_unpacked_entry(document, call, index, edit.parameter("argument") or ""))
@@ -153,6 +155,20 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
     ):
         raise Refused("other arguments would move up into its place")
     change.removed.add(index)
+
+
+def _does_something(value: libcst.CSTNode, *, with_calls: bool) -> bool:
+    """True where a value can't be left out without more ado: it binds a name, waits, yields, or calls something."""
+    sorts: tuple[type[libcst.CSTNode], ...] = (libcst.NamedExpr, libcst.Await, libcst.Yield)
+    sorts = (*sorts, libcst.Call) if with_calls else sorts
+    pending: list[libcst.CSTNode] = [value]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, sorts):
+            return True
+        if not isinstance(node, libcst.Lambda):
+            pending.extend(node.children)
+    return False
 
 
 def rename_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:

@@ -18,14 +18,14 @@ from driftcheck.errors import DriftcheckError
 from driftcheck.fixes.changes import Change, Changes, ordered
 from driftcheck.fixes.files import real_path
 from driftcheck.fixes.records import library_folders
-from driftcheck.origins.folders import FolderTree
+from driftcheck.origins.folders import OVERLAY_MARKER, FolderTree
 from driftcheck.origins.git import GitTree
 from driftcheck.origins.installed import EDITABLE, InstalledTree
 from driftcheck.origins.layout import installed_root
 from driftcheck.origins.limits import EXTENSION_SUFFIXES, MEMBERS, SOURCE_SUFFIXES, STREAM_BYTES
 from driftcheck.tree import SourceTree, import_path
 
-MARKER = ".driftcheck-overlay.json"
+MARKER = OVERLAY_MARKER
 """The file by which an overlay is known, with the hashes of all others."""
 
 _FORMAT = 1

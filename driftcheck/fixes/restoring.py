@@ -46,7 +46,7 @@ def restore(root: Path, state: Path, *, everything: bool = False, force: bool = 
             have = "have" if others else "has"
             raise DriftcheckError(
                 f"{edited[0]}{others} {have} been edited or removed since the fix, and nothing has been restored; "
-                "a forced restore keeps what was edited beside the file"
+                "restore --force keeps what was edited beside the file"
             )
         for transaction in chosen:
             put = put_back(base, transaction, edited="aside")

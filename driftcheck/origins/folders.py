@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", "__pypackages__"))
 _BUILT = frozenset(("build", "dist"))
+# What a folder has that holds a repaired copy of a client, which is no part of the client.
+OVERLAY_MARKER = ".driftcheck-overlay.json"
 _LISTED = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 
 
@@ -212,6 +214,7 @@ def _walk(folder: str, limit: str, prefix: str, unlisted: set[str]) -> Iterator[
         if here != folder and (
             "pyvenv.cfg" in names
             or "conda-meta" in names
+            or OVERLAY_MARKER in names
             or (os.path.basename(here) in _BUILT and "__init__.py" not in names)
         ):
             continue

@@ -112,6 +112,8 @@ def test_what_is_skipped(tmp_path: Path) -> None:
         "env/lib/a.py": "",
         "conda/conda-meta/x": "",
         "conda/a.py": "",
+        "fixed/.driftcheck-overlay.json": "",
+        "fixed/pkg/a.py": "",
         "node_modules/a.py": "",
         "pkg/__pycache__/a.py": "",
         "lib/site-packages/a.py": "",
