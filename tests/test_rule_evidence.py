@@ -92,7 +92,8 @@ def test_arguments_are_given_to_parameters(rule: str) -> None:
     for recipe in RULES[rule].recipes:
         given = dict(recipe.parameters)
         if recipe.name in ("rename-argument", "remove-argument"):
-            assert takes(given["symbol"], given["argument"]) is False
+            # For several releases at once an argument can be left out that all take, and that does not mean the same.
+            assert takes(given["symbol"], given["argument"]) is recipe.is_portable
         if recipe.name == "rename-argument":
             assert takes(given["symbol"], given["to"]) is True
         if recipe.name == "add-argument":
