@@ -34,6 +34,7 @@ def test_vllm_0_16_0(vllm_0_16_0: Path, vllm_0_16_0_surface: RuntimeSurface) -> 
     check(agreement(vllm_0_16_0, vllm_0_16_0_surface), 13_000)
 
 
+@pytest.mark.wide
 def test_vllm_0_30_0(vllm_0_30_0: Path) -> None:
     surface = probe(vllm_0_30_0, modules=modules_of(vllm_0_30_0, "vllm"), timeout=1200, patience=600)
     check(agreement(vllm_0_30_0, surface), 20_000)

@@ -85,7 +85,7 @@ def answer(interpreter: Path, experiment: Path, *arguments: str) -> dict[str, An
         wide("0.30.0", "qwen", "safetensors"),
         wide("0.30.0", "oss", "speculators"),
         wide("0.30.0", "gemma", "safetensors"),
-        ("0.30.0", "deepseek", "safetensors"),
+        wide("0.30.0", "deepseek", "safetensors"),
     ],
 )
 def test_every_layer_of_every_prompt_is_that_of_transformers(run: Run, release: str, model: str, layout: str) -> None:
@@ -107,7 +107,7 @@ def assert_right(samples: list[dict[str, Any]], count: int, layers: int = LAYERS
     assert wrong == {}
 
 
-@pytest.mark.parametrize("release", [wide("0.16.0"), "0.30.0"])
+@pytest.mark.parametrize("release", [wide("0.16.0"), wide("0.30.0")])
 def test_a_prompt_that_fails_is_found_and_costs_no_other(run: Run, release: str) -> None:
     found = run(release, "poisoned", "speculators")
     assert found["code"] == 1
@@ -117,7 +117,7 @@ def test_a_prompt_that_fails_is_found_and_costs_no_other(run: Run, release: str)
     assert "in look" in entry["traceback"]
 
 
-@pytest.mark.parametrize("release", ["0.16.0", wide("0.30.0")])
+@pytest.mark.parametrize("release", [wide("0.16.0"), wide("0.30.0")])
 def test_the_generator_gives_what_the_command_writes(run: Run, release: str) -> None:
     found = run(release, "generator")
     assert found["layers"] == [0, 3]

@@ -117,7 +117,7 @@ def test_the_fixed_generator_is_right(release: str, overlay: Path) -> None:
     assert_right(hidden_states(release, "llama", overlay))
 
 
-@pytest.mark.parametrize("release", ["0.16.0", wide("0.17.1")], indirect=True)
+@pytest.mark.parametrize("release", [wide("0.16.0"), wide("0.17.1")], indirect=True)
 def test_one_source_for_several_releases_is_right(release: str, portable: Path) -> None:
     assert_right(hidden_states(release, "llama", portable))
 
