@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import math
 import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from driftcheck import __version__
 from driftcheck.errors import DriftcheckError
@@ -109,15 +110,28 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
-    audit = commands.add_parser(
-        "audit",
-        help="report where clients no longer fit a release",
-        description=_AUDIT,
-        epilog=_AUDIT_NOTES,
+def _command(
+    commands: argparse._SubParsersAction[_Parser],
+    name: str,
+    said: str,
+    description: str,
+    notes: str,
+    usage: str | None = None,
+) -> _Parser:
+    """A command whose help ends in notes that are laid out already."""
+    return commands.add_parser(
+        name,
+        help=said,
+        description=description,
+        usage=usage,
+        epilog=notes,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
+
+
+def _add_audit(commands: argparse._SubParsersAction[_Parser]) -> None:
+    audit = _command(commands, "audit", "report where clients no longer fit a release", _AUDIT, _AUDIT_NOTES)
     _add_sources(audit)
 
     report = audit.add_argument_group("the report")
@@ -163,14 +177,7 @@ def _add_sources(parser: argparse.ArgumentParser) -> None:
 def _add_fix(commands: argparse._SubParsersAction[_Parser]) -> None:
     from driftcheck.fix_cli import FIX, FIX_NOTES, RESTORE, add_fix, add_restore
 
-    fix = commands.add_parser(
-        "fix",
-        help="repair what an audit finds, and prove it",
-        description=FIX,
-        epilog=FIX_NOTES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
+    fix = _command(commands, "fix", "repair what an audit finds, and prove it", FIX, FIX_NOTES)
     _add_sources(fix)
     add_fix(fix)
     add_restore(commands.add_parser("restore", help="take a fix back", description=RESTORE, allow_abbrev=False))
@@ -214,16 +221,8 @@ def _add_reach(parser: argparse._ActionsContainer) -> None:
 def _add_extract(commands: argparse._SubParsersAction[_Parser]) -> None:
     from driftcheck.extract_cli import EXTRACT, EXTRACT_NOTES, EXTRACT_USAGE, add_extract
 
-    parser = commands.add_parser(
-        "extract",
-        help="write the hidden states of a model, to train draft models with",
-        description=EXTRACT,
-        usage=EXTRACT_USAGE,
-        epilog=EXTRACT_NOTES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    add_extract(parser)
+    said = "write the hidden states of a model, to train draft models with"
+    add_extract(_command(commands, "extract", said, EXTRACT, EXTRACT_NOTES, EXTRACT_USAGE))
 
 
 def _seconds(text: str) -> float:
@@ -288,11 +287,10 @@ def _settings(options: argparse.Namespace, client: str) -> Configuration:
 
 
 def _kinds(values: Sequence[str] | None, option: str) -> frozenset[Kind]:
-    from driftcheck.configuration import parse_kinds
+    from driftcheck.configuration import listed_names, parse_kinds
 
-    names = [name.strip() for value in values or () for name in value.split(",")]
     try:
-        return parse_kinds(name for name in names if name)
+        return parse_kinds(listed_names(values))
     except DriftcheckError as error:
         raise DriftcheckError(f"{option}: {error}") from error
 
@@ -300,19 +298,21 @@ def _kinds(values: Sequence[str] | None, option: str) -> frozenset[Kind]:
 def _audited(client: str, settings: Configuration, options: argparse.Namespace, progress: Progress) -> Report:
     from driftcheck.audit import audit
 
-    report = audit(
-        client,
-        against=settings.against,
-        baseline=settings.baseline,
-        python=settings.python,
-        static=options.static,
-        offline=options.offline,
-        timeout=options.timeout,
-        model=settings.model,
-        remember=not options.no_cache,
-        progress=progress,
-    )
-    return select_findings(report, settings)
+    return select_findings(audit(client, against=settings.against, **_asked(settings, options, progress)), settings)
+
+
+def _asked(settings: Configuration, options: argparse.Namespace, progress: Progress) -> dict[str, Any]:
+    """How a client and what it is held against are to be found and read, as `audit` wants it, all but the target."""
+    return {
+        "baseline": settings.baseline,
+        "python": settings.python,
+        "static": options.static,
+        "offline": options.offline,
+        "timeout": options.timeout,
+        "model": settings.model,
+        "remember": not options.no_cache,
+        "progress": progress,
+    }
 
 
 def select_findings(report: Report, settings: Configuration) -> Report:
@@ -358,23 +358,21 @@ def _is_failed(report: Report, settings: Configuration) -> bool:
 
 
 def _fix(options: argparse.Namespace) -> int:
+    from driftcheck.audit import sources_of
     from driftcheck.display import progress_display
     from driftcheck.fix_cli import run_fix
     from driftcheck.output import write_stdout
 
-    options.fail_on = None
     clients: list[str] = options.clients or ["."]
     if len(clients) > 1 and options.overlay is not None:
         raise DriftcheckError("--overlay takes one client at a time")
-    names = (options.select, options.ignore)
-    options.select = options.ignore = None
     settings = [_settings(options, client) for client in clients]
-    options.select, options.ignore = names
     codes: list[int] = []
     patch = ""
     with progress_display() as progress:
         for client, configuration in zip(clients, settings, strict=True):
-            code, changes = run_fix(client, configuration, options, progress)
+            find = functools.partial(sources_of, client, **_asked(configuration, options, progress))
+            code, changes = run_fix(client, configuration, options, progress, find)
             codes.append(code)
             patch += changes
     write_stdout(patch)

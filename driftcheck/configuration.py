@@ -44,6 +44,12 @@ def load_configuration(client: str) -> Configuration:
     return Configuration() if table is None else _checked(table, Path(_FILE), may_name_python=True)
 
 
+def listed_names(values: Iterable[str] | None) -> list[str]:
+    """The names in texts that hold several, with commas between them."""
+    names = (name.strip() for value in values or () for name in value.split(","))
+    return [name for name in names if name]
+
+
 def parse_kinds(names: Iterable[str]) -> frozenset[Kind]:
     """The kinds of those names; raises DriftcheckError, with the nearest name, for one there is none of."""
     known = {kind.value: kind for kind in Kind}

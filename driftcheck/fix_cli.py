@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -51,8 +51,14 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
     which.add_argument(
         "--compat", metavar="RANGE", help="edit so that the client works with all releases in a range, '>=0.11,<0.18'"
     )
-    which.add_argument("--select", action="append", metavar="NAME,..", help="repair these kinds or rules only")
-    which.add_argument("--ignore", action="append", metavar="NAME,..", help="leave these kinds or rules alone")
+    which.add_argument(
+        "--select", dest="names", action="append", metavar="NAME,..", help="repair these kinds or rules only"
+    )
+    which.add_argument(
+        "--ignore", dest="left_out", action="append", metavar="NAME,..", help="leave these kinds or rules alone"
+    )
+    # Rules count here as kinds do, so these are not the kinds that `audit` is given under the same options.
+    parser.set_defaults(select=None, ignore=None, fail_on=None)
     report = parser.add_argument_group("the report")
     report.add_argument(
         "--format", choices=("text", "json"), default="text", help="default: text; beside a patch it goes to stderr"
@@ -67,14 +73,23 @@ def add_restore(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--python", metavar="PATH", help="the interpreter that has an installed client")
 
 
-def run_fix(client: str, settings: Configuration, options: argparse.Namespace, progress: Progress) -> tuple[int, str]:
-    """Repairs one client; gives the exit code, and the patch where that is what was asked for."""
+def run_fix(
+    client: str,
+    settings: Configuration,
+    options: argparse.Namespace,
+    progress: Progress,
+    find: Callable[..., Sources],
+) -> tuple[int, str]:
+    """Repairs one client; gives the exit code, and the patch where that is what was asked for.
+
+    `find` gives the client with the target that it is told as `against`.
+    """
     from driftcheck.fixing import fixed
     from driftcheck.output import columns
     from driftcheck.report.repair_text import render_repair, render_repair_json
 
     choice = _choice(options, settings)
-    sources = _sources(client, settings, options, progress)
+    sources = [find(against=target) for target in _targets(settings, options)]
     with progress.task(f"Repairing {client}") as task:
         repair, changes = fixed(sources, choice, lambda _: task.advance())
     patch, written = _put(sources[0].client, changes, options)
@@ -108,53 +123,39 @@ def _choice(options: argparse.Namespace, settings: Configuration) -> Choice:
     """What is to be repaired: as the command line says, and where that is silent the configuration."""
     from driftcheck.fixing import Choice
 
-    select, ignore = _names(options.select, "--select"), _names(options.ignore, "--ignore")
+    select, ignore = _names(options.names, "--select"), _names(options.left_out, "--ignore")
     if not select and settings.select is not None:
         select = frozenset(kind.value for kind in settings.select)
-    if not ignore and not options.select and settings.ignore is not None:
+    if not ignore and not options.names and settings.ignore is not None:
         ignore = frozenset(kind.value for kind in settings.ignore)
     return Choice(options.unsafe, select, ignore)
 
 
 def _names(values: Sequence[str] | None, option: str) -> frozenset[str]:
     """Kinds and rules by name; raises DriftcheckError for one that is neither."""
-    from driftcheck.configuration import nearest
+    from driftcheck.configuration import listed_names, nearest
     from driftcheck.model import Kind
     from driftcheck.rule_files import all_rules
 
-    names = {name.strip() for value in values or () for name in value.split(",") if name.strip()}
+    names = frozenset(listed_names(values))
     if values and not names:
         raise DriftcheckError(f"{option} names nothing; name kinds of finding or rules, with commas between them")
     known = sorted({kind.value for kind in Kind} | {rule.id for rule in all_rules()})
     for name in sorted(names):
         if name not in known:
             raise DriftcheckError(f"{option}: {name!r} is no kind of finding and no rule{nearest(name, known)}")
-    return frozenset(names)
+    return names
 
 
-def _sources(client: str, settings: Configuration, options: argparse.Namespace, progress: Progress) -> list[Sources]:
-    from driftcheck.audit import releases_in, sources_of
+def _targets(settings: Configuration, options: argparse.Namespace) -> list[str | None]:
+    """The releases that the client is repaired for, None for the installed one."""
+    from driftcheck.audit import releases_in
 
-    against: list[str | None] = [settings.against]
-    if options.compat is not None:
-        if options.against is not None:
-            raise DriftcheckError("--compat names the releases; leave --against out")
-        against = list(releases_in(options.compat, offline=options.offline))
-    return [
-        sources_of(
-            client,
-            against=target,
-            baseline=settings.baseline,
-            python=settings.python,
-            static=options.static,
-            offline=options.offline,
-            timeout=options.timeout,
-            model=settings.model,
-            remember=not options.no_cache,
-            progress=progress,
-        )
-        for target in against
-    ]
+    if options.compat is None:
+        return [settings.against]
+    if options.against is not None:
+        raise DriftcheckError("--compat names the releases; leave --against out")
+    return list(releases_in(options.compat, offline=options.offline))
 
 
 def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tuple[str | None, str]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.audit import Sources
 from driftcheck.fixes.changes import Change, Changes, ordered
-from driftcheck.model import Edit, Finding, FixedFinding, Kind, Repair, Report, Severity
+from driftcheck.model import Edit, Finding, FixedFinding, Kind, Location, Repair, Report, Severity
 from driftcheck.tree import SourceTree
 
 if TYPE_CHECKING:
@@ -152,13 +152,12 @@ class _Fixing:
             source = self._source(path, state)
             entries = by_file[path]
             result = edited(source, [planned for _, planned in entries])
-            is_broken = result.source != source and not _parses(result.source)
             for index, (key, planned) in enumerate(entries):
-                if is_broken or index in result.refused:
-                    state.refused[key] = result.refused.get(index, "the edited file would not parse")
+                if index in result.refused:
+                    state.refused[key] = result.refused[index]
                 else:
                     state.applied[key] = planned
-            if result.source != source and not is_broken:
+            if result.source != source:
                 state.files[path] = result.source
                 is_changed = True
         return is_changed
@@ -214,13 +213,14 @@ class _Fixing:
         Those of the same function are, and for what stands at the head of a file those that put it there.
         """
         spoiled: set[Key] = set()
+        edited = {path: frozenset(moved.edited()) for path, moved in _line_maps(state).items()}
         for old, new in zip(before, after, strict=True):
             known = {_key(finding) for finding in old.findings}
             for finding in new.findings:
                 path = finding.location.path
-                if finding.severity.rank < Severity.WARNING.rank or _key(finding) in known or path not in state.files:
+                if finding.severity.rank < Severity.WARNING.rank or _key(finding) in known:
                     continue
-                if finding.location.line in _edited_lines(state.original[path], state.files[path]):
+                if finding.location.line in edited.get(path, ()):
                     spoiled |= {
                         key
                         for key, planned in state.applied.items()
@@ -229,7 +229,7 @@ class _Fixing:
         return spoiled
 
     def _told(self, state: _State, before: Sequence[Report], after: Sequence[Report]) -> Repair:
-        lines = {path: _LineMap(state.original[path], state.files[path]) for path in state.files}
+        lines = _line_maps(state)
         told: dict[tuple[object, ...], FixedFinding] = {}
         for old, new, sources in zip(before, after, self.sources, strict=True):
             for finding in old.findings:
@@ -256,20 +256,13 @@ class _Fixing:
         self, finding: Finding, after: Report, state: _State, lines: Mapping[str, _LineMap], sources: Sources
     ) -> FixedFinding:
         key = _key(finding)
-        path = finding.location.path
-        now = (
-            lines[path].lines(finding.location.line)
-            if path in lines
-            else range(finding.location.line, finding.location.line + 1)
-        )
+        now = _now(lines, finding.location)
         is_left = any(_key(each) == key and each.location.line in now for each in after.findings)
         fix, spot = finding.fix, _spot(finding)
         if not is_left and spot not in state.applied:
             return FixedFinding(replace(finding, fix=None), "proved", "another fix takes care of it")
         if not is_left:
-            call = (finding.call or finding.location).line
-            calls = lines[path].lines(call) if path in lines else range(call, call + 1)
-            return self._repaired(finding, after, now, calls, sources)
+            return self._repaired(finding, after, now, _now(lines, finding.call or finding.location), sources)
         if spot in state.excluded:
             return FixedFinding(finding, "person", "the edit would break something else")
         if spot in state.refused:
@@ -358,19 +351,6 @@ def _parts(planned: Planned) -> Iterator[tuple[str, Planned]]:
         yield path, replace(planned, edits=tuple(edits))
 
 
-def _parses(source: bytes) -> bool:
-    import ast
-    import warnings
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True
-
-
 def _changes(state: _State) -> Changes:
     return ordered(Change(path, state.original[path], after) for path, after in state.files.items())
 
@@ -398,5 +378,11 @@ class _LineMap:
                 yield from range(start + 1, end + 1)
 
 
-def _edited_lines(before: bytes, after: bytes) -> frozenset[int]:
-    return frozenset(_LineMap(before, after).edited())
+def _line_maps(state: _State) -> dict[str, _LineMap]:
+    """Where the lines of each edited file are now."""
+    return {path: _LineMap(state.original[path], edited) for path, edited in state.files.items()}
+
+
+def _now(lines: Mapping[str, _LineMap], place: Location) -> range:
+    """The lines that the line of a place has become."""
+    return lines[place.path].lines(place.line) if place.path in lines else range(place.line, place.line + 1)

@@ -170,5 +170,5 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
     "add-parameter": ("symbol", "parameter"),
     "message": (),
 }
-# Those that a helper function can come with, and those whose texts may name values by their class.
+# Those that a helper function can come with.
 WITH_HELPER = ("add-argument", "insert-helper")

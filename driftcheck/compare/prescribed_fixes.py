@@ -210,8 +210,7 @@ def _is_complete(fix: Fix) -> bool:
 
 def settled(finding: Finding) -> Finding:
     """The finding without a fix of which nobody knows how it goes."""
-    if finding.fix is not None and (not finding.fix.description or not _is_complete(finding.fix)):
-        if finding.fix.description and not any(edit.parameter("to") == "" for edit in finding.fix.edits):
-            return finding
+    fix = finding.fix
+    if fix is not None and (not fix.description or any(edit.parameter("to") == "" for edit in fix.edits)):
         return replace(finding, fix=None)
     return finding

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from driftcheck.errors import DriftcheckError
+from driftcheck.extract.resume import read_json
 
 CONFIG = "config.json"
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
@@ -63,14 +63,7 @@ def model_folder(model: str, revision: str | None = None) -> Path:
 
 def read_configuration(folder: Path) -> dict[str, Any]:
     """A model's config.json."""
-    path = folder / CONFIG
-    try:
-        configuration = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise DriftcheckError(f"{path} can't be read: {error}") from error
-    if not isinstance(configuration, dict):
-        raise DriftcheckError(f"{path} holds no configuration of a model")
-    return configuration
+    return read_json(folder / CONFIG, "holds no configuration of a model")
 
 
 def language_part(configuration: Mapping[str, Any]) -> dict[str, Any]:

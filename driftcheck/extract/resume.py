@@ -155,14 +155,14 @@ def fingerprint(samples: Iterable[Sample]) -> str:
     return digest.hexdigest()
 
 
-def read_json(path: Path) -> dict[str, Any]:
-    """A file that this package wrote; raises DriftcheckError where it is none."""
+def read_json(path: Path, otherwise: str = "is not what driftcheck extract writes") -> dict[str, Any]:
+    """A file that holds one object; raises DriftcheckError, with `otherwise` for a file that holds anything else."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise DriftcheckError(f"{path} can't be read: {error}") from error
     if not isinstance(content, dict):
-        raise DriftcheckError(f"{path} is not what driftcheck extract writes")
+        raise DriftcheckError(f"{path} {otherwise}")
     return content
 
 

@@ -133,12 +133,11 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
         _remove_entry(document, *_entry(document, edit))
         return
     name = call.args[index].keyword
-    if _does_something(call.args[index].value, with_calls=not is_guarded):
-        raise Refused("its value does something besides being passed, and that would no longer be done")
     if call.args[index].star:
         _no_guard(is_guarded=is_guarded)
         _remove_entry(document, *_unpacked_entry(document, call, index, edit.parameter("argument") or ""))
         return
+    _check_leaving_out(call.args[index].value, with_calls=not is_guarded)
     if not document.claim(call.args[index], "argument", "" if not is_guarded else "guard"):
         return
     change = _change(document, call)
@@ -157,18 +156,17 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
     change.removed.add(index)
 
 
-def _does_something(value: libcst.CSTNode, *, with_calls: bool) -> bool:
-    """True where a value can't be left out without more ado: it binds a name, waits, yields, or calls something."""
+def _check_leaving_out(value: libcst.CSTNode, *, with_calls: bool = True) -> None:
+    """Refuses to leave out a value that does something: it binds a name, waits, yields, or calls something."""
     sorts: tuple[type[libcst.CSTNode], ...] = (libcst.NamedExpr, libcst.Await, libcst.Yield)
     sorts = (*sorts, libcst.Call) if with_calls else sorts
     pending: list[libcst.CSTNode] = [value]
     while pending:
         node = pending.pop()
         if isinstance(node, sorts):
-            return True
+            raise Refused("its value does something besides being passed, and that would no longer be done")
         if not isinstance(node, libcst.Lambda):
             pending.extend(node.children)
-    return False
 
 
 def rename_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
@@ -236,6 +234,8 @@ def _entry(document: Document, edit: Edit) -> tuple[libcst.Dict, int]:
 
 
 def _remove_entry(document: Document, mapping: libcst.Dict | libcst.Call, index: int) -> None:
+    entry = mapping.args[index] if isinstance(mapping, libcst.Call) else mapping.elements[index]
+    _check_leaving_out(entry.value)
     if isinstance(mapping, libcst.Call):
         if document.claim(mapping.args[index], "argument", ""):
             _change(document, mapping).removed.add(index)

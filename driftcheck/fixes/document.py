@@ -95,6 +95,14 @@ class Document:
                 return parent
         raise Refused("no call is found at that place")
 
+    def named_at(self, location: Location, sort: type[Node], part: str) -> Node | None:
+        """The node of a sort whose own name, which is a part of it, stands at a place; None where there is none."""
+        for name in self.starting_at(location, libcst.Name):
+            parent = self.parents.get(name)
+            if isinstance(parent, sort) and getattr(parent, part) is name:
+                return parent
+        return None
+
     def code(self, node: libcst.CSTNode) -> str:
         """The source text of a node."""
         return self.module.code_for_node(node)

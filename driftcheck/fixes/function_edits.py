@@ -155,11 +155,10 @@ def add_parameter(document: Document, edit: Edit, *, is_guarded: bool) -> None:
 
 
 def _function(document: Document, edit: Edit) -> libcst.FunctionDef:
-    for node in document.starting_at(edit.location, libcst.Name):
-        parent = document.parents.get(node)
-        if isinstance(parent, libcst.FunctionDef) and parent.name is node:
-            return parent
-    raise Refused("no function is defined at that place")
+    found = document.named_at(edit.location, libcst.FunctionDef, "name")
+    if found is None:
+        raise Refused("no function is defined at that place")
+    return found
 
 
 def _hand_on(document: Document, function: libcst.FunctionDef, name: str) -> None:

@@ -47,11 +47,10 @@ class Unwrapped:
 
 def _attribute(document: Document, edit: Edit) -> libcst.Attribute:
     """The attribute whose name stands at a place."""
-    for node in document.starting_at(edit.location, libcst.Name):
-        parent = document.parents.get(node)
-        if isinstance(parent, libcst.Attribute) and parent.attr is node:
-            return parent
-    raise Refused("no attribute is written at that place")
+    found = document.named_at(edit.location, libcst.Attribute, "attr")
+    if found is None:
+        raise Refused("no attribute is written at that place")
+    return found
 
 
 def rename_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> None:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import groupby
 
-from driftcheck.model import FixedFinding, Repair
+from driftcheck.model import Finding, FixedFinding, Repair
 from driftcheck.report.harmless import harmless
 from driftcheck.report.layout import counted, listed, wrap
 
@@ -90,26 +90,13 @@ def render_repair_json(repair: Repair, *, written: str = "") -> str:
         "releases": list(repair.releases),
         "written": written or None,
         "findings": [_finding(entry) for entry in repair.findings],
-        "left": [
-            {
-                "release": release,
-                "kind": finding.kind.value,
-                "severity": finding.severity.value,
-                "path": finding.location.path,
-                "line": finding.location.line,
-                "symbol": finding.symbol,
-                "parameter": finding.parameter,
-                "message": finding.message,
-            }
-            for release, finding in repair.left
-        ],
+        "left": [{"release": release, **_shared(finding)} for release, finding in repair.left],
         "notices": list(repair.notices),
     }
     return json.dumps(content, indent=2, ensure_ascii=True) + "\n"
 
 
-def _finding(entry: FixedFinding) -> dict[str, object]:
-    finding = entry.finding
+def _shared(finding: Finding) -> dict[str, object]:
     return {
         "kind": finding.kind.value,
         "severity": finding.severity.value,
@@ -118,6 +105,13 @@ def _finding(entry: FixedFinding) -> dict[str, object]:
         "symbol": finding.symbol,
         "parameter": finding.parameter,
         "message": finding.message,
+    }
+
+
+def _finding(entry: FixedFinding) -> dict[str, object]:
+    finding = entry.finding
+    return {
+        **_shared(finding),
         "rule": finding.rule,
         "fix": None
         if finding.fix is None

@@ -7,7 +7,6 @@ Run with the name of the model and that of the layout, or with `generator`, besi
 from __future__ import annotations
 
 import json
-import random
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -17,27 +16,15 @@ from typing import Any
 import torch
 import transformers
 from safetensors.torch import load_file
+from tiny_models import MOST_TOKENS, SHAPE, VOCABULARY, deepseek, prompt
 from transformers import AutoModelForCausalLM
 
 from driftcheck.cli import main
 from driftcheck.extract.capture import HiddenStates
 from driftcheck.extract.generator import VllmHiddenStatesGenerator
 
-VOCABULARY = 512
-LAYERS = 4
-MOST_TOKENS = 512
 POISON, POISONED = VOCABULARY - 1, 20
-_SHAPE = {
-    "hidden_size": 128,
-    "intermediate_size": 256,
-    "num_hidden_layers": LAYERS,
-    "vocab_size": VOCABULARY,
-    "max_position_embeddings": MOST_TOKENS,
-    "initializer_range": 0.1,  # enough for every layer to make a difference
-    "pad_token_id": 0,
-    "bos_token_id": 0,
-    "eos_token_id": 1,
-}
+_SHAPE = {**SHAPE, "pad_token_id": 0, "bos_token_id": 0, "eos_token_id": 1}
 _HEADS = {"num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 32}
 
 
@@ -65,36 +52,13 @@ def _gemma() -> Any:
     )
 
 
-def _deepseek() -> Any:
-    """The method and the scores of the router stand in DeepSeek's own config, and not in transformers' defaults."""
-    return transformers.DeepseekV3Config(
-        **_SHAPE,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        q_lora_rank=64,
-        kv_lora_rank=32,
-        qk_rope_head_dim=32,
-        qk_nope_head_dim=32,
-        v_head_dim=32,
-        first_k_dense_replace=1,
-        moe_intermediate_size=64,
-        n_routed_experts=8,
-        n_shared_experts=1,
-        num_experts_per_tok=2,
-        n_group=2,
-        topk_group=1,
-        topk_method="noaux_tc",
-        scoring_func="sigmoid",
-    )
-
-
 MODELS: dict[str, Callable[[], Any]] = {
     "llama": _llama,
     "poisoned": _llama,
     "qwen": _qwen,
     "oss": _oss,
     "gemma": _gemma,
-    "deepseek": _deepseek,
+    "deepseek": lambda: deepseek(**_SHAPE),
 }
 
 
@@ -112,11 +76,6 @@ def made(name: str, folder: Path) -> Any:
                 weight.copy_(weight.bfloat16())
     model.save_pretrained(folder)
     return model
-
-
-def prompt(tokens: int, seed: int) -> list[int]:
-    """So many random tokens, the same for the same seed."""
-    return random.Random(seed).choices(range(2, POISON), k=tokens)
 
 
 def prompts() -> list[list[int]]:

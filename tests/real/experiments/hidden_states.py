@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import json
-import random
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,52 +16,18 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tiny_models import LAYERS, MOST_TOKENS, SHAPE, VOCABULARY, deepseek, prompt
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
-from transformers import AutoModelForCausalLM, DeepseekV3Config, LlamaConfig, PreTrainedTokenizerFast
+from transformers import AutoModelForCausalLM, LlamaConfig, PreTrainedTokenizerFast
 from vllm.platforms import current_platform
-
-VOCABULARY = 512
-LAYERS = 4
-MOST_TOKENS = 512
-_SHAPE = {
-    "hidden_size": 128,
-    "intermediate_size": 256,
-    "num_hidden_layers": LAYERS,
-    "vocab_size": VOCABULARY,
-    "max_position_embeddings": MOST_TOKENS,
-    "initializer_range": 0.1,  # enough for every layer to make a difference
-}
 
 
 def _llama() -> Any:
-    return LlamaConfig(**_SHAPE, num_attention_heads=2, num_key_value_heads=2)
+    return LlamaConfig(**SHAPE, num_attention_heads=2, num_key_value_heads=2)
 
 
-def _deepseek() -> Any:
-    """The method and the scores of the router stand in DeepSeek's own config, and not in transformers' defaults."""
-    return DeepseekV3Config(
-        **_SHAPE,
-        num_attention_heads=4,
-        num_key_value_heads=4,
-        q_lora_rank=64,
-        kv_lora_rank=32,
-        qk_rope_head_dim=32,
-        qk_nope_head_dim=32,
-        v_head_dim=32,
-        first_k_dense_replace=1,
-        moe_intermediate_size=64,
-        n_routed_experts=8,
-        n_shared_experts=1,
-        num_experts_per_tok=2,
-        n_group=2,
-        topk_group=1,
-        topk_method="noaux_tc",
-        scoring_func="sigmoid",
-    )
-
-
-_MODELS: dict[str, Callable[[], Any]] = {"llama": _llama, "deepseek": _deepseek}
+_MODELS: dict[str, Callable[[], Any]] = {"llama": _llama, "deepseek": lambda: deepseek(**SHAPE)}
 
 
 def _made(name: str, folder: Path) -> Any:
@@ -76,26 +41,22 @@ def _made(name: str, folder: Path) -> Any:
     return model
 
 
-def _prompt(tokens: int, seed: int) -> list[int]:
-    return random.Random(seed).choices(range(2, VOCABULARY), k=tokens)
-
-
 def _batches() -> dict[str, list[list[int]]]:
     """What one engine is asked for, call after call: later ones meet what earlier ones left."""
-    mixed = [_prompt(length, length) for length in (1, 15, 16, 17, 64, 200)]
-    prefix = _prompt(64, 300)
+    mixed = [prompt(length, length) for length in (1, 15, 16, 17, 64, 200)]
+    prefix = prompt(64, 300)
     return {
         "mixed lengths": mixed,
         "the same batch again": mixed,
         "in another order": mixed[::-1],
-        "one alone": [_prompt(100, 301)],
-        "the same one again": [_prompt(100, 301)],
-        "a shared prefix": [prefix + _prompt(20, 302), prefix + _prompt(40, 303)],
-        "the prefix in a later call": [_prompt(10, 304), prefix + _prompt(33, 305)],
-        "an identical pair": [_prompt(80, 306), _prompt(80, 306), _prompt(9, 307)],
-        "longer than the model": [_prompt(5, 308), _prompt(MOST_TOKENS + 50, 309)],
-        "more prompts than a step takes": [_prompt(3 + number % 7, 400 + number) for number in range(40)],
-        "more tokens than a step takes": [_prompt(500, 500 + number) for number in range(20)],
+        "one alone": [prompt(100, 301)],
+        "the same one again": [prompt(100, 301)],
+        "a shared prefix": [prefix + prompt(20, 302), prefix + prompt(40, 303)],
+        "the prefix in a later call": [prompt(10, 304), prefix + prompt(33, 305)],
+        "an identical pair": [prompt(80, 306), prompt(80, 306), prompt(9, 307)],
+        "longer than the model": [prompt(5, 308), prompt(MOST_TOKENS + 50, 309)],
+        "more prompts than a step takes": [prompt(3 + number % 7, 400 + number) for number in range(40)],
+        "more tokens than a step takes": [prompt(500, 500 + number) for number in range(20)],
     }
 
 
