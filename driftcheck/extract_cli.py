@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftcheck.errors import DriftcheckError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from driftcheck.extract.architecture import Architecture
     from driftcheck.extract.data import Rows
     from driftcheck.extract.engine import CaptureSettings, EngineSettings
@@ -93,6 +94,8 @@ def add_extract(parser: argparse.ArgumentParser) -> None:
 
 def run_extract(options: argparse.Namespace) -> int:
     """Extracts, or joins manifests; gives the exit code."""
+    from pathlib import Path
+
     if options.what[0] == "merge" and len(options.what) > 1:
         from driftcheck.extract.merging import merge
 
@@ -106,6 +109,8 @@ def run_extract(options: argparse.Namespace) -> int:
 
 
 def _run(model: str, data: Path, options: argparse.Namespace) -> int:
+    from pathlib import Path
+
     from driftcheck.extract.architecture import architecture_of, model_folder
     from driftcheck.extract.data import Limits, read_rows, tokenizer_of
     from driftcheck.extract.engine import CaptureSettings, EngineSettings, engine_arguments

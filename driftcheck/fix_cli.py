@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from driftcheck.errors import DriftcheckError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from driftcheck.audit import Sources
     from driftcheck.configuration import Configuration
     from driftcheck.fixes.changes import Changes
@@ -164,6 +165,8 @@ def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tup
     from driftcheck.report.layout import counted
 
     if options.overlay is not None:
+        from pathlib import Path
+
         from driftcheck.fixes.overlay import overlay
 
         overlay(tree, changes, Path(options.overlay))
@@ -182,6 +185,8 @@ def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tup
 
 def _places(tree: SourceTree) -> tuple[Path, Path]:
     """The folder that holds a client's files, and the one that keeps what they were."""
+    from pathlib import Path
+
     from driftcheck.fixes.state import state_folder, user_state_folder
 
     base = getattr(tree, "base", None)
