@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,8 @@ def test_vllm_0_16_0(vllm_0_16_0: Path, vllm_0_16_0_surface: RuntimeSurface) -> 
     check(agreement(vllm_0_16_0, vllm_0_16_0_surface), 13_000)
 
 
-@pytest.mark.wide
 def test_vllm_0_30_0(vllm_0_30_0: Path) -> None:
-    surface = probe(vllm_0_30_0, modules=modules_of(vllm_0_30_0, "vllm"), timeout=1200, patience=600)
+    """All but the modules for AMD's GPUs: each of them ends an interpreter that has none (SIGABRT), and a probe gives up."""
+    modules = [name for name in modules_of(vllm_0_30_0, "vllm") if not re.search(r"\b(amd|rocm)|_rocm", name)]
+    surface = probe(vllm_0_30_0, modules=modules, timeout=1200, patience=600)
     check(agreement(vllm_0_30_0, surface), 20_000)
