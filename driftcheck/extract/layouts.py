@@ -1,13 +1,14 @@
+# mypy: disable-error-code="import-not-found"
 """How one sample becomes a file: the layouts that speculators trains from, written without torch."""
 
 from __future__ import annotations
 
+import functools
 import json
 import struct
 import zipfile
-import zlib
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import BinaryIO, Protocol
 
@@ -16,6 +17,7 @@ _STORAGES = {"bfloat16": "BFloat16Storage", "float16": "HalfStorage", "float32":
 _SAFE_NAMES = {"bfloat16": "BF16", "float16": "F16", "float32": "F32"}
 _ALIGNMENT = 64
 _LARGE = 1 << 31
+_SMALL = 1 << 12
 DATA_TYPES = tuple(_BYTES)
 
 
@@ -94,8 +96,8 @@ class SafetensorsLayout:
         text += b" " * (-len(text) % 8)
         file.write(struct.pack("<Q", len(text)) + text)
         for _, _, _, content in tensors:
-            _write_all(file, content)
-        return {name: _hexadecimal(zlib.crc32(content)) for name, _, _, content in tensors}
+            file.writelines(_parts(content))
+        return {name: _hexadecimal(crc32()(content)) for name, _, _, content in tensors}
 
     def read_checksums(self, file: BinaryIO) -> dict[str, str]:
         length = int.from_bytes(file.read(8), "little")
@@ -170,10 +172,29 @@ def _add(archive: zipfile.ZipFile, file: BinaryIO, name: str, content: memoryvie
     begin = file.tell() + 30 + len(entry.filename) + (20 if is_large else 0)
     padding = -(begin + 4) % _ALIGNMENT
     entry.extra = b"FB" + struct.pack("<H", padding) + b"Z" * padding
-    entry.file_size = content.nbytes
-    with archive.open(entry, "w", force_zip64=is_large) as member:
-        for part in _parts(content):
-            member.write(part)
+    entry.file_size, entry.external_attr = content.nbytes, 0o600 << 16
+    if content.nbytes < _SMALL:
+        archive.writestr(entry, bytes(content))
+        return
+    # `archive.open` would take its own checksum, which is slower than writing the content is.
+    entry.compress_size, entry.CRC, entry.header_offset = content.nbytes, crc32()(content), file.tell()
+    file.write(entry.FileHeader(is_large))
+    file.writelines(_parts(content))
+    archive.filelist.append(entry)
+    archive.NameToInfo[entry.filename] = entry
+    archive.start_dir = file.tell()
+
+
+@functools.cache
+def crc32() -> Callable[..., int]:
+    """The function that takes checksums: six times as fast where zlib-ng is installed, and equal everywhere."""
+    try:
+        from zlib_ng import zlib_ng
+    except ImportError:
+        from zlib import crc32
+    else:
+        crc32 = zlib_ng.crc32
+    return crc32
 
 
 def _integers(values: Sequence[int]) -> memoryview:
@@ -182,10 +203,6 @@ def _integers(values: Sequence[int]) -> memoryview:
 
 def _hexadecimal(checksum: int) -> str:
     return f"{checksum:08x}"
-
-
-def _write_all(file: BinaryIO, content: memoryview) -> None:
-    file.writelines(_parts(content))
 
 
 def _parts(content: memoryview) -> Iterator[memoryview]:
@@ -201,7 +218,7 @@ def _checksum(file: BinaryIO, length: int) -> str:
         part = file.read(min(length, 1 << 22))
         if not part:
             raise ValueError("it ends early")
-        checksum = zlib.crc32(part, checksum)
+        checksum = crc32()(part, checksum)
         length -= len(part)
     return _hexadecimal(checksum)
 

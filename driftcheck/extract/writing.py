@@ -94,8 +94,8 @@ class Memory:
 class Writer:
     """Threads that write samples out of the memory, each file whole or not at all.
 
-    A file is written under another name, renamed, and then noted in the journal; whatever kills the process, a file
-    that has its name is whole, and one that the journal has was written by this run or one before.
+    A file is written under another name, to the disk, renamed, and then noted in the journal; whatever kills the process
+    or the machine, a file that the journal has is whole, and was written by this run or one before.
     """
 
     def __init__(
@@ -204,6 +204,9 @@ class Writer:
         try:
             with partial.open("wb") as file:
                 checksums = self._layout.write(file, sample, self._shape, states)
+                file.flush()
+                # Else, after a power failure, the journal might list a file that has nothing in it.
+                os.fsync(file.fileno())
             size = partial.stat().st_size
             partial.replace(path)
         except BaseException:
