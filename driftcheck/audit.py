@@ -375,6 +375,7 @@ class _Audit:
             sources=tuple(quoted(findings, self.files.lines)),
             reasons=reasons_of(findings, judge),
             bound=_bound(judged) if runtime is not None else (),
+            suppressions=tuple(self.files.suppressions()),
         )
 
     def _as_read(self) -> Client:

@@ -308,13 +308,50 @@ class TargetSummary:
     chosen: str | None = None
 
 
+@dataclass(frozen=True, slots=True, order=True)
+class Suppression:
+    """A comment in the client's code that says which findings don't count: `# driftcheck: ignore[kind] reason`.
+
+    `line` is the comment's own; it holds for the lines from `first` to `last`, those of the statement beside or below
+    it. `names` are kinds or rules. `fault` says why it can't be followed, None for one that can.
+    """
+
+    path: str
+    line: int
+    first: int
+    last: int
+    names: tuple[str, ...]
+    reason: str
+    fault: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A finding that is reported and doesn't count: known from before, or suppressed in the source for a reason."""
+
+    finding: Finding
+    how: Literal["known", "suppressed"]
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Lines of a file that a fix replaces by a text: from `first` up to `end`, which is no longer one of them."""
+
+    path: str
+    first: int
+    end: int
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result of an audit, sorted: the same input gives the same report.
 
     `sources` holds the client lines that reports quote, keyed by (path, line), `reasons` what each rule that a finding
     names says of why, keyed by the rule. `bound` are the places, as (path, line), of calls that the target's
-    interpreter has bound to what they call.
+    interpreter has bound to what they call. `suppressions` are the client's comments on findings; `accepted` are the
+    findings that were taken out of `findings` since they don't count.
     """
 
     client: ClientSummary
@@ -327,6 +364,8 @@ class Report:
     sources: tuple[tuple[str, int, str], ...] = ()
     reasons: tuple[tuple[str, str], ...] = ()
     bound: tuple[tuple[str, int], ...] = ()
+    suppressions: tuple[Suppression, ...] = ()
+    accepted: tuple[Accepted, ...] = ()
 
 
 FixStatus = Literal["proved", "unproved", "unsafe", "person"]

@@ -33,15 +33,15 @@ def columns(stream: TextIO | None) -> int:
     return min(shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns, _WIDEST)
 
 
-def check_output(path: str) -> None:
+def check_output(path: str, option: str = "--output") -> None:
     """Raises DriftcheckError where no file can be written at the path, before any work is done for it."""
     if Path(path).is_dir():
-        raise DriftcheckError(f"--output {path} is a folder: name a file")
+        raise DriftcheckError(f"{option} {path} is a folder: name a file")
     if not _is_special(path) and not Path(os.path.realpath(path)).parent.is_dir():
-        raise DriftcheckError(f"--output {path}: its folder does not exist")
+        raise DriftcheckError(f"{option} {path}: its folder does not exist")
 
 
-def write_file(path: str, text: str) -> None:
+def write_file(path: str, text: str, option: str = "--output") -> None:
     """Replaces the file, links followed, by a complete new one; a device or pipe is written to as it is."""
     content = text.encode("utf-8", errors="backslashreplace")
     try:
@@ -50,7 +50,7 @@ def write_file(path: str, text: str) -> None:
         else:
             _replace(Path(os.path.realpath(path)), content)
     except OSError as error:
-        raise DriftcheckError(f"--output {path} can't be written: {error.strerror}") from error
+        raise DriftcheckError(f"{option} {path} can't be written: {error.strerror}") from error
 
 
 def _is_special(path: str) -> bool:
@@ -58,9 +58,12 @@ def _is_special(path: str) -> bool:
 
 
 def _replace(target: Path, content: bytes) -> None:
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    unfinished = target.with_name(f".{target.name}.{os.getpid()}.{os.urandom(4).hex()}")
+    # A new file and nothing else: whoever else may write to the folder could have put a link in its place.
+    descriptor = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
     try:
-        unfinished.write_bytes(content)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
         if target.exists():
             unfinished.chmod(stat.S_IMODE(target.stat().st_mode))
         unfinished.replace(target)

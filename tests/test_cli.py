@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from driftcheck import __version__
-from driftcheck.cli import main, select_findings
-from driftcheck.configuration import Configuration
+from driftcheck.cli import main
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import Kind, Report
+from driftcheck.selection import Selection, selected
 from tests.report.samples import CLEAN, REPORT, UNRESOLVED_ATTRIBUTE
 
 WARNING_ONLY = replace(REPORT, findings=(UNRESOLVED_ATTRIBUTE,))
@@ -92,7 +92,7 @@ def test_help(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
         ([], "the following arguments are required: COMMAND (see driftcheck --help)"),
         (["audti"], "argument COMMAND: invalid choice: 'audti'"),
         (["audit", "--againts", "vllm"], "unrecognized arguments: --againts (see driftcheck --help)"),
-        (["audit", "--format", "sarif"], "argument --format: invalid choice: 'sarif' (choose from"),
+        (["audit", "--format", "html"], "argument --format: invalid choice: 'html' (choose from"),
         (["audit", "--timeout", "0"], "argument --timeout: '0' is no positive number of seconds"),
         (["audit", "--timeout", "nan"], "argument --timeout: 'nan' is no positive number of seconds"),
         (["audit", "--timeout", "soon"], "argument --timeout: 'soon' is no positive number of seconds"),
@@ -176,15 +176,15 @@ def test_exit_codes(report: Report | DriftcheckError, options: list[str], code: 
 
 
 def test_what_was_not_selected_is_counted() -> None:
-    settings = Configuration(ignore=frozenset({Kind.MISSING_ARGUMENT}), select=None, notices=("from the file",))
-    report = select_findings(replace(REPORT, notices=("from the audit",)), settings)
+    settings = Selection(ignore=frozenset({Kind.MISSING_ARGUMENT}), select=None, notices=("from the file",))
+    report = selected(replace(REPORT, notices=("from the audit",)), settings)
     assert [finding.kind for finding in report.findings] == [Kind.UNKNOWN_ARGUMENT, Kind.UNRESOLVED_ATTRIBUTE]
     assert report.notices == (
         "from the audit",
         "from the file",
         "left out by --select or --ignore, or the same in pyproject.toml: 1 missing-argument",
     )
-    assert select_findings(REPORT, Configuration()) == REPORT
+    assert selected(REPORT, Selection()) == REPORT
 
 
 def test_the_text_is_plain_where_it_is_not_asked_to_be_coloured(

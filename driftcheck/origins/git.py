@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from datetime import date
 
     from driftcheck.origins.metadata import Metadata
+    from driftcheck.tree import SourceTree
 
 _SECONDS = 60.0
 _PROJECT_FILES = ("pyproject.toml", "setup.py", "setup.cfg", "PKG-INFO", "requirements.txt")
@@ -156,6 +157,33 @@ def git_tree(specification: str) -> GitTree:
         return GitTree(Path(os.path.realpath(place)), "HEAD")
     folder = place[: cuts[-1]] if cuts else place
     raise DriftcheckError(f"{folder} in {specification} is no folder; name a local clone as git+FOLDER@ref")
+
+
+def changed_since(ref: str, folder: Path, sources: SourceTree) -> frozenset[str]:
+    """The paths of a tree below `folder` that hold something else than at a ref, or rather where HEAD left its history.
+
+    The contents are compared by their hashes here: `git diff` would run what a clone's settings name. Raises
+    DriftcheckError where there is no such clone or ref.
+    """
+    commit = _commit(folder, ref)
+    common = _git(folder, "merge-base", "--end-of-options", commit, "HEAD", check=False).decode().split()
+    earlier = GitTree(folder, common[0] if common else commit)
+    return frozenset(
+        path for path in sources.paths if path not in earlier.paths or _is_other(earlier.digest(path), sources, path)
+    )
+
+
+def _is_other(blob: str, sources: SourceTree, path: str) -> bool:
+    import hashlib
+
+    try:
+        data = sources.read(path)
+    except DriftcheckError:
+        return True
+    content = f"blob {len(data)}\0".encode() + data
+    # The name that git has for a content; in some clones it is made by the longer hash.
+    hashed = hashlib.sha256(content) if len(blob) == 64 else hashlib.sha1(content, usedforsecurity=False)
+    return hashed.hexdigest() != blob
 
 
 def described_version(folder: Path, commit: str = "HEAD") -> str | None:

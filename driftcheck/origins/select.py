@@ -28,6 +28,18 @@ def client_tree(specification: str, *, settings: Settings | None = None) -> Sour
     return target_tree(specification, settings=settings)
 
 
+def client_folder(specification: str) -> Path | None:
+    """The folder that the paths of a client's tree start from, where it is named by a path; None for any other.
+
+    Raises DriftcheckError where there is no such thing.
+    """
+    if not os.path.lexists(specification) or specification.startswith("git+"):
+        return None
+    from driftcheck.origins.folders import folder_tree
+
+    return folder_tree(Path(specification)).base
+
+
 def target_tree(specification: str, *, settings: Settings | None = None) -> SourceTree:
     """The target's sources: `name` (installed), `name==version`, `name==latest`, a path, or `git+FOLDER@ref`.
 

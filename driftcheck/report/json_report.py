@@ -6,7 +6,18 @@ import json
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from driftcheck.model import Evidence, Finding, Fix, Report, Skipped, TargetSummary, Unresolved, UsageCounts
+from driftcheck.model import (
+    Accepted,
+    Evidence,
+    Finding,
+    Fix,
+    Report,
+    Skipped,
+    TargetSummary,
+    Unresolved,
+    UsageCounts,
+)
+from driftcheck.report.placed import ordered, ordered_accepted
 
 SCHEMA_VERSION = 1
 
@@ -50,16 +61,9 @@ def _report(report: Report, *, explain_unresolved: bool) -> dict[str, Json]:
         document["unresolved"] = [_unresolved(usage) for usage in sorted(report.unresolved)]
     document["skipped"] = [_skipped(file) for file in sorted(client.skipped)]
     document["notices"] = list(report.notices)
-    document["findings"] = [_finding(finding) for finding in sorted(report.findings, key=_order)]
+    document["findings"] = [_finding(finding) for finding in ordered(report)]
+    document["accepted"] = [_accepted(entry) for entry in ordered_accepted(report)]
     return document
-
-
-def _order(finding: Finding) -> tuple[str | int, ...]:
-    place = finding.location
-    return (
-        *(place.path, place.line, place.column, place.end_line, place.end_column),
-        *(finding.kind.value, finding.symbol, finding.parameter or "", finding.message, finding.fingerprint),
-    )
 
 
 def _target(target: TargetSummary) -> dict[str, Json]:
@@ -107,6 +111,10 @@ def _finding(finding: Finding) -> dict[str, Json]:
         "fix": None if finding.fix is None else _fix(finding.fix),
         "fingerprint": finding.fingerprint,
     }
+
+
+def _accepted(entry: Accepted) -> dict[str, Json]:
+    return {"how": entry.how, "reason": entry.reason, "finding": _finding(entry.finding)}
 
 
 def _evidence(evidence: Evidence) -> dict[str, Json]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Count, Finding, Report, Severity, TargetSummary, Unresolved
 from driftcheck.report.harmless import harmless
@@ -46,6 +46,8 @@ def summary(report: Report, width: int, *, explained: bool) -> Iterator[Line]:
     else:
         yield from _row("baseline", _described(report.baseline), width)
     yield from _usages(report, width, explained=explained)
+    if report.accepted:
+        yield from _row("accepted", f"{accepted_in_words(report)}, all listed by --format json", width)
     yield from _skipped(report, width)
     for notice in report.notices:
         yield from _row("note", notice, width, style="note")
@@ -93,18 +95,29 @@ def _verdict(report: Report, width: int) -> Iterator[Line]:
     if not findings:
         yield (("Nothing found.", "good"),)
         return
-    by_severity = Counter(finding.severity for finding in findings)
-    worst = max(by_severity, key=lambda severity: severity.rank)
-    parts = [
-        counted(by_severity[severity], *nouns) for severity, nouns in _SEVERITY_NOUNS.items() if by_severity[severity]
-    ]
-    head = f"Found {listed(parts)}"
+    worst = max((finding.severity for finding in findings), key=lambda severity: severity.rank)
+    head = f"Found {numbers(findings)}"
     files = len({finding.location.path for finding in findings})
     first, *others = wrap(f"in {counted(files, 'file')}{_drift(report)}.", width, first=cells(head) + 1)
     yield ((f"{head} ", worst.value), (first, ""))
     yield from (((line, ""),) for line in others)
     if len(findings) > _MANY_FINDINGS:
         yield from _kinds(findings, width)
+
+
+def numbers(findings: Sequence[Finding]) -> str:
+    """How many findings of each severity there are, in words: `2 errors and 1 warning`."""
+    by_severity = Counter(finding.severity for finding in findings)
+    return listed(
+        counted(by_severity[severity], *nouns) for severity, nouns in _SEVERITY_NOUNS.items() if by_severity[severity]
+    )
+
+
+def accepted_in_words(report: Report) -> str:
+    """How many findings don't count, and why: `2 known from before, 1 suppressed in the source`; "" for none."""
+    known = sum(entry.how == "known" for entry in report.accepted)
+    counts = ((known, "known from before"), (len(report.accepted) - known, "suppressed in the source"))
+    return ", ".join(f"{number:,} {said}" for number, said in counts if number)
 
 
 def _drift(report: Report) -> str:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import knowledge_of
-from driftcheck.model import Skipped
+from driftcheck.model import Skipped, Suppression
 from driftcheck.surface.declarations import ModuleDeclaration, UnreadableSource, declare_module
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.words import Words
 from driftcheck.tree import SourceTree
 from driftcheck.usage.importers import with_importers
+from driftcheck.usage.suppressions import suppressions
 
 _MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\()\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
 _MODULES_PUT_SOMEWHERE = re.compile(rb"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
@@ -82,3 +83,8 @@ class ClientFiles:
             self.lines[path] = module.lines
             chosen.append(module)
         return chosen
+
+    def suppressions(self) -> Iterator[Suppression]:
+        """The comments that say which findings don't count, in the order of the paths that were read."""
+        for path, data in self._read.items():
+            yield from suppressions(path, data)

@@ -1,0 +1,186 @@
+"""The report as Markdown, for the summary of a job or a comment: what was found, what changed, what to do."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from driftcheck.model import Finding, Report
+from driftcheck.report.harmless import harmless
+from driftcheck.report.layout import counted
+from driftcheck.report.placed import (
+    Placed,
+    before,
+    client,
+    consequence,
+    headline,
+    ordered,
+    ordered_accepted,
+    proof,
+    reason,
+    release,
+    remedy,
+)
+from driftcheck.report.signature import parse_signature, signature_changes
+from driftcheck.report.summary import accepted_in_words, numbers
+
+# GitHub takes one mebibyte of a step's summary; of a report that long nobody reads the end.
+_LONGEST = 900_000
+_MOST_DETAILS = 50
+_MOST_PARAMETERS = 60
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~&@$])")
+_TICKS = re.compile(r"`+")
+
+
+def render_markdown(reports: Sequence[Placed]) -> str:
+    """The reports one after another, each with a table of its findings and what changed in the target below it."""
+    text = "\n".join("".join(f"{line}\n" for line in _report(placed)) for placed in reports)
+    if len(text) <= _LONGEST:
+        return text
+    whole = text[: text.rindex("\n", 0, _LONGEST)]
+    return f"{whole}\n\nThe rest is left out: the report is too long to be shown here.\n"
+
+
+def _report(placed: Placed) -> Iterator[str]:
+    report = placed.report
+    fits = "does not fit" if any(placed.fails(finding) for finding in report.findings) else "fits"
+    yield f"## {_plain(client(report))} {fits} {_plain(release(report))}"
+    yield ""
+    if report.findings:
+        files = counted(len({finding.location.path for finding in report.findings}), "file")
+        written = f" The code was written for {_plain(before(report))}." if report.baseline is not None else ""
+        yield f"{numbers(report.findings)} in {files}.{written}"
+        yield ""
+        yield "| | where | what | what to do |"
+        yield "| --- | --- | --- | --- |"
+        yield from (_row(placed, finding) for finding in ordered(report))
+        yield ""
+        yield from _changes(report)
+    else:
+        yield "Nothing found."
+        yield ""
+    if report.accepted:
+        yield "<details>"
+        yield f"<summary>Accepted: {_plain(accepted_in_words(report))}</summary>"
+        yield ""
+        for entry in ordered_accepted(report):
+            place = _code(f"{placed.path(entry.finding.location.path)}:{entry.finding.location.line}")
+            why = f": {_plain(entry.reason)}" if entry.reason else ""
+            yield f"- {place} {_plain(headline(entry.finding))} ({entry.how}{why})"
+        yield ""
+        yield "</details>"
+        yield ""
+    yield from _foot(placed)
+
+
+def _row(placed: Placed, finding: Finding) -> str:
+    what = _plain(headline(finding))
+    raised = consequence(finding)
+    if raised:
+        what += f"; {_plain(raised)}"
+    if finding.drift is False:
+        what += f"; the same with {_plain(before(placed.report))}"
+    place = _code(f"{placed.path(finding.location.path)}:{finding.location.line}")
+    kind = f"**{finding.severity.value}** {finding.kind.value}"
+    return f"| {kind} | {place} | {what} | {_plain(remedy(finding)) or 'for a person'} |"
+
+
+def _changes(report: Report) -> Iterator[str]:
+    """What is otherwise in the target than in the baseline, each thing once."""
+    seen: set[tuple[object, ...]] = set()
+    details: list[list[str]] = []
+    for finding in ordered(report):
+        key = (finding.symbol, finding.evidence, finding.rule)
+        if key in seen:
+            continue
+        seen.add(key)
+        details.append(list(_change(report, finding)))
+    details = [detail for detail in details if detail]
+    if not details:
+        return
+    yield "<details>"
+    yield f"<summary>What changed in {_plain(report.target.name)}</summary>"
+    for detail in details[:_MOST_DETAILS]:
+        yield ""
+        yield from detail
+    if len(details) > _MOST_DETAILS:
+        yield ""
+        yield f"And {len(details) - _MOST_DETAILS:,} more."
+    yield ""
+    yield "</details>"
+    yield ""
+
+
+def _change(report: Report, finding: Finding) -> Iterator[str]:
+    where, why = proof(report, finding), reason(report, finding)
+    lines = list(_signature(finding))
+    if not (where or why or lines):
+        return
+    yield f"**{_code(finding.symbol)}**{f', {_plain(where)}' if where else ''}"
+    if why:
+        yield ""
+        yield _plain(why)
+    if lines:
+        yield ""
+        fence = "`" * max(3, *(len(run) + 1 for line in lines for run in [*_TICKS.findall(line), ""]))
+        yield f"{fence}diff"
+        yield from lines
+        yield fence
+
+
+def _signature(finding: Finding) -> Iterator[str]:
+    evidence = finding.evidence
+    if evidence.signature is None:
+        if evidence.source is not None:
+            yield f"  {harmless(evidence.source)}"
+        return
+    text = harmless(evidence.signature)
+    old_text = None if evidence.baseline_signature is None else harmless(evidence.baseline_signature)
+    new = parse_signature(text)
+    old = None if old_text is None else parse_signature(old_text)
+    if new is None or (old_text is not None and old is None) or len(new.parameters) > _MOST_PARAMETERS:
+        if old_text is not None and old_text != text:
+            yield f"- {old_text}"
+            yield f"+ {text}"
+        else:
+            yield f"  {text}"
+        return
+    yield "  ("
+    for change in signature_changes(old, new):
+        if change.before is not None:
+            yield f"-     {change.before.text},"
+        yield f"{'+' if change.mark == '~' else change.mark}     {change.parameter.text},"
+    yield f"  ) {new.returns}".rstrip()
+
+
+def _foot(placed: Placed) -> Iterator[str]:
+    report = placed.report
+    client_ = report.client
+    yield f"- client: {_plain(client(report))}, {_plain(client_.origin)}: {counted(client_.files, 'file')}"
+    yield f"- target: {_plain(release(report))}, {_plain(report.target.origin)}"
+    if report.baseline is None:
+        yield "- baseline: none, so drift can't be told from what was broken before"
+    else:
+        chosen = f" ({_plain(report.baseline.chosen)})" if report.baseline.chosen else ""
+        yield f"- baseline: {_plain(before(report))}, {_plain(report.baseline.origin)}{chosen}"
+    counts = [getattr(report.usages, sort) for sort in report.usages.__slots__]
+    checked, unresolved = sum(count.checked for count in counts), sum(count.unresolved for count in counts)
+    yield f"- checked: {counted(checked, 'use')}; unresolved: {unresolved:,}"
+    for file in sorted(client_.skipped):
+        yield f"- skipped: {_code(placed.path(file.path))}, {_plain(file.reason)}"
+    for notice in report.notices:
+        yield f"- note: {_plain(notice)}"
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is markup, a mention or a cell's end."""
+    return _SPECIAL.sub(r"\\\1", harmless(text)).replace("://", "\\://")
+
+
+def _code(text: str) -> str:
+    """Text as code, whatever backticks it has; a pipe would end a table's cell even there."""
+    shown = harmless(text).replace("|", "\\|")
+    runs = {len(run) for run in _TICKS.findall(shown)}
+    fence = "`" * next(length for length in range(1, len(runs) + 2) if length not in runs)
+    padding = " " if shown.startswith("`") or shown.endswith("`") or not shown.strip() else ""
+    return f"{fence}{padding}{shown}{padding}{fence}"
