@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.audit import Sources
 from driftcheck.fixes.changes import Change, Changes, ordered
-from driftcheck.model import Edit, Finding, FixedFinding, Kind, Location, Repair, Report, Severity
+from driftcheck.model import Finding, FixedFinding, Kind, Location, Repair, Report, Severity
 from driftcheck.tree import SourceTree
 
 if TYPE_CHECKING:
@@ -141,26 +141,23 @@ class _Fixing:
 
     def _round(self, report: Report, state: _State) -> bool:
         """Makes the edits of one report; True where a file has changed."""
-        from driftcheck.fixes.recipes import edited
+        from driftcheck.fixes.recipes import edited_files
+        from driftcheck.fixes.sharing import is_taken_from
 
-        by_file: dict[str, list[tuple[Key, Planned]]] = {}
-        for key, planned in self._due(report, state):
-            for path, part in _parts(planned):
-                by_file.setdefault(path, []).append((key, part))
-        is_changed = False
-        for path in sorted(by_file):
-            source = self._source(path, state)
-            entries = by_file[path]
-            result = edited(source, [planned for _, planned in entries])
-            for index, (key, planned) in enumerate(entries):
-                if index in result.refused:
-                    state.refused[key] = result.refused[index]
-                else:
-                    state.applied[key] = planned
-            if result.source != source:
-                state.files[path] = result.source
-                is_changed = True
-        return is_changed
+        due = list(self._due(report, state))
+        tree = EditedTree(self.client, state.files)
+        result = edited_files(
+            lambda path: self._source(path, state),
+            [planned for _, planned in due],
+            lambda path, name: is_taken_from(tree, path, name),
+        )
+        for index, (key, planned) in enumerate(due):
+            if index in result.refused:
+                state.refused[key] = result.refused[index]
+            else:
+                state.applied[key] = planned
+        state.files.update(result.files)
+        return bool(result.files)
 
     def _due(self, report: Report, state: _State) -> Iterator[tuple[Key, Planned]]:
         """The fixes whose turn it is.
@@ -340,15 +337,6 @@ def _imports(planned: Planned, symbol: str) -> bool:
     return any(
         edit.parameter("to") == symbol or f"import {name}" in (edit.parameter("helper") or "") for edit in planned.edits
     )
-
-
-def _parts(planned: Planned) -> Iterator[tuple[str, Planned]]:
-    """The edits of a fix by file."""
-    by_path: dict[str, list[Edit]] = {}
-    for edit in planned.edits:
-        by_path.setdefault(edit.location.path, []).append(edit)
-    for path, edits in by_path.items():
-        yield path, replace(planned, edits=tuple(edits))
 
 
 def _changes(state: _State) -> Changes:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import libcst
 
-from driftcheck.fixes.document import Document, Refused, dotted, expression
+from driftcheck.fixes.document import LONGEST, Document, Refused, dotted, expression, spread_condition
 from driftcheck.fixes.import_edits import add_helper, import_module
 from driftcheck.fixes.sequences import Row
 from driftcheck.model import Edit
@@ -19,13 +19,15 @@ _AROUND_EQUAL = libcst.AssignEqual(
 
 @dataclass(eq=False)
 class CallChange:
-    """What becomes of one call.
+    """What becomes of one call of a file.
 
     `removed` and `keywords` are by index. `added` comes at the end, in order, each with whether the callee is asked for
     such a parameter. The `guarded` ones are those of an index, given as before only where the callee does not have the
     other keyword, or where it has their own.
     """
 
+    document: Document
+    call: libcst.Call
     removed: set[int] = field(default_factory=set)
     keywords: dict[int, str] = field(default_factory=dict)
     added: list[tuple[libcst.Arg, bool]] = field(default_factory=list)
@@ -38,7 +40,7 @@ class CallChange:
         late: list[libcst.Arg] = []
         removed = set(self.removed)
         for index, name in self.guarded:
-            made = _guarded(arguments[index], name, updated.func)
+            made = self._guarded(arguments[index], name, updated.func, self.call.args[index])
             if any(each.star == "*" for each in arguments[index + 1 :]):
                 # Python takes no positional arguments after a mapping that is unpacked.
                 late.append(made)
@@ -51,7 +53,7 @@ class CallChange:
         row = Row.of(arguments, updated.whitespace_before_args)
         for index in sorted(removed, reverse=True):
             row = row.without(index)
-        extra = [_guarded(each, "", updated.func) if is_guarded else each for each, is_guarded in self.added]
+        extra = [self._guarded(each, "", updated.func) if is_guarded else each for each, is_guarded in self.added]
         for argument in [*extra, *late]:
             row = row.with_item(len(row.items), argument)
         if self.helper is not None:
@@ -61,6 +63,31 @@ class CallChange:
             before, arguments, _ = row.separated()
             return updated.with_changes(args=arguments, whitespace_before_args=before)
         return updated.with_changes(args=arguments)
+
+    def _guarded(
+        self, argument: libcst.Arg, new_name: str, callee: libcst.BaseExpression, place: libcst.Arg | None = None
+    ) -> libcst.Arg:
+        """The argument with its guard, over several lines where one would be too long."""
+        made = _guarded(argument, new_name, callee)
+        assert isinstance(made.value, libcst.IfExp)
+        text = self.document.code(made)
+        if place is not None:
+            column = self.document.positions[place].start.column
+        else:
+            last = self.call.args[-1] if self.call.args else None
+            is_below = last is not None and self.document.starts_line(last)
+            place = last if is_below else None
+            where = self.document.positions[last if last is not None and is_below else self.call]
+            column = where.start.column if is_below else where.end.column
+        if column + len(text) < LONGEST:
+            return made
+        value = spread_condition(self.document, made.value, place if place is not None else self.call)
+        return made.with_changes(value=value)
+
+
+def call_change(document: Document, call: libcst.Call) -> CallChange:
+    """What becomes of a call."""
+    return document.changed(call, CallChange, lambda: CallChange(document, call))
 
 
 def _renamed(argument: libcst.Arg, name: str) -> libcst.Arg:
@@ -90,10 +117,6 @@ def _guarded(argument: libcst.Arg, new_name: str, callee: libcst.BaseExpression)
 
 def _dictionary(name: str, value: libcst.BaseExpression) -> libcst.Dict:
     return libcst.Dict([libcst.DictElement(libcst.SimpleString(f'"{name}"'), value)])
-
-
-def _change(document: Document, call: libcst.Call) -> CallChange:
-    return document.changed(call, CallChange)
 
 
 def _argument(document: Document, edit: Edit) -> tuple[libcst.Call, int]:
@@ -140,7 +163,7 @@ def remove_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
     _check_leaving_out(call.args[index].value, with_calls=not is_guarded)
     if not document.claim(call.args[index], "argument", "" if not is_guarded else "guard"):
         return
-    change = _change(document, call)
+    change = call_change(document, call)
     if is_guarded:
         if name is None:
             raise Refused("an argument without a name can't be given only to some releases")
@@ -187,7 +210,7 @@ def rename_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None
         raise Refused("the argument has no keyword")
     if not document.claim(call.args[index], "argument", new):
         return
-    change = _change(document, call)
+    change = call_change(document, call)
     if is_guarded:
         _asks(document, call)
         change.guarded.append((index, new))
@@ -238,7 +261,7 @@ def _remove_entry(document: Document, mapping: libcst.Dict | libcst.Call, index:
     _check_leaving_out(entry.value)
     if isinstance(mapping, libcst.Call):
         if document.claim(mapping.args[index], "argument", ""):
-            _change(document, mapping).removed.add(index)
+            call_change(document, mapping).removed.add(index)
     elif document.claim(mapping.elements[index], "argument", ""):
         document.changed(mapping, DictChange).removed.add(index)
 
@@ -246,7 +269,7 @@ def _remove_entry(document: Document, mapping: libcst.Dict | libcst.Call, index:
 def _rename_entry(document: Document, mapping: libcst.Dict | libcst.Call, index: int, new: str) -> None:
     if isinstance(mapping, libcst.Call):
         if document.claim(mapping.args[index], "argument", new):
-            _change(document, mapping).keywords[index] = new
+            call_change(document, mapping).keywords[index] = new
     elif document.claim(mapping.elements[index], "argument", new):
         document.changed(mapping, DictChange).renamed[index] = new
 
@@ -340,7 +363,7 @@ def add_argument(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     helper = edit.parameter("helper")
     if helper is not None:
         add_helper(document, helper, call)
-    change = _change(document, call)
+    change = call_change(document, call)
     added = by_keyword(name, value)
     if is_guarded:
         _asks(document, call)
@@ -372,7 +395,7 @@ def name_arguments(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     if not chosen or any(not name for name in chosen.values()) or given.intersection(chosen.values()):
         raise Refused("not every argument from there on has a keyword of its own")
     if document.claim(call, "keywords", ",".join(chosen.values())):
-        _change(document, call).keywords.update(chosen)
+        call_change(document, call).keywords.update(chosen)
 
 
 def insert_helper(document: Document, edit: Edit, *, is_guarded: bool) -> None:
@@ -386,7 +409,7 @@ def insert_helper(document: Document, edit: Edit, *, is_guarded: bool) -> None:
         raise Refused("the call's one argument is a generator without parentheses")
     name = add_helper(document, source, call)
     if document.claim(call, "helper", name):
-        _change(document, call).helper = name
+        call_change(document, call).helper = name
 
 
 def _defined(source: str) -> Sequence[str]:

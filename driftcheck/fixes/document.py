@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterator, Sequence
+from functools import cached_property
 from typing import Protocol, TypeVar
 
 import libcst
@@ -13,6 +14,9 @@ from driftcheck.model import Location
 Node = TypeVar("Node", bound=libcst.CSTNode)
 Made = TypeVar("Made", bound="Change")
 
+
+# What would be a longer line is spread over several.
+LONGEST = 88
 
 Statement = libcst.SimpleStatementLine | libcst.BaseCompoundStatement
 
@@ -106,6 +110,23 @@ class Document:
     def code(self, node: libcst.CSTNode) -> str:
         """The source text of a node."""
         return self.module.code_for_node(node)
+
+    def starts_line(self, node: libcst.CSTNode) -> bool:
+        """True where nothing stands before a node on its line."""
+        start = self.positions[node].start
+        return not self._lines[start.line - 1][: start.column].strip()
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return self.module.code.split("\n")
+
+    def indent_of(self, node: libcst.CSTNode) -> str:
+        """What the line on which a node starts is indented with, beyond the block that it stands in."""
+        line = self._lines[self.positions[node].start.line - 1]
+        indent = line[: len(line) - len(line.lstrip(" \t"))]
+        blocks = [each for each in self.around(node) if isinstance(each, libcst.IndentedBlock)]
+        of_block = "".join(each.indent or self.module.default_indent for each in reversed(blocks))
+        return indent.removeprefix(of_block) if indent.startswith(of_block) else ""
 
     # What is to become of them
 
@@ -203,6 +224,28 @@ def expression(text: str) -> libcst.BaseExpression:
         return libcst.parse_expression(text)
     except (libcst.ParserSyntaxError, ValueError, RecursionError) as error:
         raise Refused(f"{text!r} is no expression") from error
+
+
+def new_line(indent: str) -> libcst.ParenthesizedWhitespace:
+    """A line break within brackets, and how far in the next line begins, beyond the block that it stands in."""
+    return libcst.ParenthesizedWhitespace(indent=True, last_line=libcst.SimpleWhitespace(indent))
+
+
+def spread_condition(document: Document, chosen: libcst.IfExp, place: libcst.CSTNode) -> libcst.IfExp:
+    """A conditional expression in parentheses, over several lines below the one where a node starts.
+
+    Within a formatted string it has to stay on one line.
+    """
+    if any(isinstance(each, libcst.FormattedString) for each in document.around(place)):
+        return chosen
+    outer = document.indent_of(place)
+    inner = new_line(outer + document.module.default_indent)
+    return chosen.with_changes(
+        lpar=[libcst.LeftParen(whitespace_after=inner)],
+        whitespace_before_if=inner,
+        whitespace_before_else=inner,
+        rpar=[libcst.RightParen(whitespace_before=new_line(outer))],
+    )
 
 
 def statements(text: str) -> Sequence[Statement]:

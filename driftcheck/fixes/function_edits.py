@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import libcst
 
-from driftcheck.fixes.call_edits import CallChange, by_keyword
+from driftcheck.fixes.call_edits import by_keyword, call_change
 from driftcheck.fixes.document import Document, Refused, expression
 from driftcheck.fixes.sequences import Row
 from driftcheck.model import Edit
@@ -167,7 +167,7 @@ def _hand_on(document: Document, function: libcst.FunctionDef, name: str) -> Non
         if is_given or any(each.star == "**" for each in call.args):
             continue
         if document.claim(call, f"argument {name}", name):
-            document.changed(call, CallChange).added.append((by_keyword(name, libcst.Name(name)), False))
+            call_change(document, call).added.append((by_keyword(name, libcst.Name(name)), False))
 
 
 def _base_calls(function: libcst.FunctionDef) -> list[libcst.Call]:

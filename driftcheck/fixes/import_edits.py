@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -11,13 +10,20 @@ from typing import TypeVar, cast
 import libcst
 
 from driftcheck.fixes.document import Document, New, Refused, Statement, dotted, dotted_node
+from driftcheck.fixes.import_lines import (
+    import_line,
+    is_for_tools,
+    is_import,
+    local_name,
+    row_of,
+    separated,
+    with_row,
+)
 from driftcheck.fixes.sequences import Row, own_lines
 from driftcheck.model import Edit
 
 Line = libcst.SimpleStatementLine
 
-# What is longer is spread over lines of their own, one for each name.
-_LONGEST = 88
 AnyLine = TypeVar("AnyLine", bound=libcst.SimpleStatementLine | libcst.SimpleStatementSuite)
 
 
@@ -34,7 +40,7 @@ class _Move:
     @property
     def local(self) -> str:
         """The name by which the file knows it."""
-        return _local(self.alias)
+        return local_name(self.alias)
 
     def imported(self) -> libcst.ImportAlias:
         """What is imported now, under the name that the file knows."""
@@ -72,7 +78,7 @@ class ImportChange:
         if len(self.moves) == len(statement.names) and len(groups) == 1 and not self.moves[0].is_guarded:
             return _with_statement(updated, place, self._in_place(statement))
         assert isinstance(updated, Line)
-        row = _row(statement)
+        row = row_of(statement)
         kept = row
         for move in sorted(self.moves, key=lambda each: -each.index):
             if row.is_said_of(move.index):
@@ -84,7 +90,7 @@ class ImportChange:
             for (module, guarded), moves in groups.items()
         ]
         if kept.items:
-            old = _with_statement(updated, place, _with_row(statement, kept))
+            old = _with_statement(updated, place, with_row(statement, kept))
             return self._counted(libcst.FlattenSentinel([old, *added]))
         added[0] = added[0].with_changes(leading_lines=[*_at_brackets(row), *added[0].leading_lines])
         if len(updated.body) > 1:
@@ -129,31 +135,12 @@ class ImportChange:
         return statement.with_changes(module=dotted_node(self.moves[0].module), names=names)
 
     def _line(self, module: str, moves: Sequence[_Move], *, is_guarded: bool) -> Line | libcst.Try:
-        new = _import_line(module, [move.imported() for move in moves])
+        new = import_line(module, [move.imported() for move in moves])
         if not is_guarded:
             return new
         assert isinstance(self.statement, libcst.ImportFrom) and self.statement.module is not None
         old = [libcst.ImportAlias(move.alias.name, move.alias.asname) for move in moves]
-        return _either(new, Line([libcst.ImportFrom(self.statement.module, _separated(old))]))
-
-
-def _row(statement: libcst.ImportFrom) -> Row[libcst.ImportAlias]:
-    """The names of an import, and what stands around them in parentheses."""
-    assert not isinstance(statement.names, libcst.ImportStar)
-    if statement.lpar is None or statement.rpar is None:
-        return Row.of(statement.names)
-    return Row.of(statement.names, statement.lpar.whitespace_after, statement.rpar.whitespace_before)
-
-
-def _with_row(statement: libcst.ImportFrom, row: Row[libcst.ImportAlias]) -> libcst.ImportFrom:
-    before, names, behind = row.separated()
-    if statement.lpar is None or statement.rpar is None:
-        return statement.with_changes(names=names)
-    return statement.with_changes(
-        names=names,
-        lpar=statement.lpar.with_changes(whitespace_after=before),
-        rpar=statement.rpar.with_changes(whitespace_before=behind),
-    )
+        return _either(new, Line([libcst.ImportFrom(self.statement.module, separated(old))]))
 
 
 def _commented(
@@ -174,11 +161,11 @@ def _commented(
         comment = row.comment_of(move.index)
         if is_all or row.is_said_of(move.index):
             above += [libcst.EmptyLine(comment=each.comment) for each in row.lines_above(move.index)]
-        if comment is not None and (is_all or row.is_alone(move.index) or _is_for_tools(comment)):
+        if comment is not None and (is_all or row.is_alone(move.index) or is_for_tools(comment)):
             behind += [comment] if comment.value not in {each.value for each in behind} else []
     if not behind and pragma is not None:
         behind = [pragma]
-    if behind and _is_for_tools(behind[0]):
+    if behind and is_for_tools(behind[0]):
         # One that speaks to a tool does so on its own line only; what others say is kept above.
         behind.reverse()
     above += [libcst.EmptyLine(comment=each) for each in behind[:-1]]
@@ -189,7 +176,7 @@ def _commented(
         handler = line.handlers[0]
         body = [_with_comment(each, behind[-1]) for each in line.body.body if isinstance(each, Line)]
         old = [_with_comment(each, behind[-1]) for each in handler.body.body if isinstance(each, Line)]
-        if not _is_for_tools(behind[-1]):
+        if not is_for_tools(behind[-1]):
             old = list(handler.body.body)  # type: ignore[arg-type]
         handlers = [handler.with_changes(body=handler.body.with_changes(body=old))]
         return line.with_changes(body=line.body.with_changes(body=body), handlers=handlers)
@@ -200,11 +187,24 @@ def _at_brackets(row: Row[libcst.ImportAlias]) -> list[libcst.EmptyLine]:
     """The comments beside the opening bracket and above the closing one, which are about no name of the row."""
     opening = row.gaps[0]
     beside = opening.first_line.comment if isinstance(opening, libcst.ParenthesizedWhitespace) else None
-    lines = [libcst.EmptyLine(comment=beside)] if beside is not None and not _is_for_tools(beside) else []
+    lines = [libcst.EmptyLine(comment=beside)] if beside is not None and not is_for_tools(beside) else []
     return [*lines, *(libcst.EmptyLine(comment=each.comment) for each in own_lines(row.gaps[-1]))]
 
 
 def _with_comment(line: Line, comment: libcst.Comment) -> Line:
+    """The line with a comment behind it, or behind each of the names in it where a tool looks for it there."""
+    only = line.body[0]
+    if isinstance(only, libcst.ImportFrom) and only.lpar is not None and is_for_tools(comment):
+        assert not isinstance(only.names, libcst.ImportStar)
+        said = libcst.TrailingWhitespace(libcst.SimpleWhitespace("  "), comment)
+        names = []
+        for name in only.names:
+            assert isinstance(name.comma, libcst.Comma)
+            below = name.comma.whitespace_after
+            assert isinstance(below, libcst.ParenthesizedWhitespace)
+            comma = name.comma.with_changes(whitespace_after=below.with_changes(first_line=said))
+            names.append(name.with_changes(comma=comma))
+        return line.with_changes(body=[only.with_changes(names=names)])
     space = libcst.TrailingWhitespace(libcst.SimpleWhitespace("  "), comment)
     return line.with_changes(trailing_whitespace=space)
 
@@ -217,19 +217,12 @@ def _with_comment_inside(block: libcst.Try, comment: libcst.Comment | None) -> l
     return block.with_changes(body=block.body.with_changes(body=[_with_comment(new, comment)]))
 
 
-_TOOLS = re.compile(r"#\s*(noqa|type:\s*ignore|pyright:|mypy:|pylint:|isort:|fmt:|ruff:|pragma:)", re.IGNORECASE)
-
-
-def _is_for_tools(comment: libcst.Comment) -> bool:
-    return _TOOLS.match(comment.value) is not None
-
-
 def _pragma(line: Line, row: Row[libcst.ImportAlias]) -> libcst.Comment | None:
     """What the statement's own line says to tools, which what becomes of it has to say too."""
     opening = row.gaps[0]
     spread = opening.first_line.comment if isinstance(opening, libcst.ParenthesizedWhitespace) else None
     for comment in (spread, line.trailing_whitespace.comment):
-        if comment is not None and _is_for_tools(comment):
+        if comment is not None and is_for_tools(comment):
             return comment
     return None
 
@@ -239,41 +232,10 @@ def _with_statement(line: AnyLine, place: int, statement: libcst.BaseSmallStatem
     return cast(AnyLine, line.with_changes(body=body))
 
 
-def _import_line(module: str, names: Sequence[libcst.ImportAlias]) -> Line:
-    plain = _separated(names)
-    width = len(f"from {module} import ") + sum(len(_written(name)) + 2 for name in plain) - 2
-    if width <= _LONGEST or len(plain) == 1:
-        return Line([libcst.ImportFrom(dotted_node(module), plain)])
-    comma = libcst.Comma(whitespace_after=_new_line("    "))
-    last = libcst.Comma(whitespace_after=_new_line(""))
-    spread = [*(name.with_changes(comma=comma) for name in plain[:-1]), plain[-1].with_changes(comma=last)]
-    opened = libcst.LeftParen(whitespace_after=_new_line("    "))
-    return Line([libcst.ImportFrom(dotted_node(module), spread, lpar=opened, rpar=libcst.RightParen())])
-
-
-def _written(name: libcst.ImportAlias) -> str:
-    return libcst.Module([]).code_for_node(name)
-
-
-def _new_line(indent: str) -> libcst.ParenthesizedWhitespace:
-    return libcst.ParenthesizedWhitespace(indent=True, last_line=libcst.SimpleWhitespace(indent))
-
-
-def _separated(names: Sequence[libcst.ImportAlias]) -> list[libcst.ImportAlias]:
-    plain: list[libcst.ImportAlias] = [name.with_changes(comma=libcst.MaybeSentinel.DEFAULT) for name in names]
-    return plain
-
-
 def _either(new: Line, old: Line) -> libcst.Try:
     """`try: new`, and where that fails the old import."""
     handler = libcst.ExceptHandler(libcst.IndentedBlock([old]), libcst.Name("ImportError"))
     return libcst.Try(libcst.IndentedBlock([new]), [handler])
-
-
-def _local(alias: libcst.ImportAlias) -> str:
-    if alias.asname is not None and isinstance(alias.asname.name, libcst.Name):
-        return alias.asname.name.value
-    return (dotted(alias.name) or "").partition(".")[0]
 
 
 def move_import(document: Document, edit: Edit, *, is_guarded: bool) -> None:
@@ -358,12 +320,12 @@ class ModuleChange:
                 continue
             old_module, _, old_name = otherwise.rpartition(".")
             asname = libcst.AsName(libcst.Name(name)) if old_name != name else None
-            old = _import_line(old_module, [libcst.ImportAlias(libcst.Name(old_name), asname)])
-            guarded.append(_either(_import_line(module, [alias]), old))
+            old = import_line(old_module, [libcst.ImportAlias(libcst.Name(old_name), asname)])
+            guarded.append(_either(import_line(module, [alias]), old))
         _, last = _import_block(body, user)
         body[last:last] = guarded
         for module, names in plainly.items():
-            body = _with_import(body, module, _import_line(module, names), user)
+            body = _with_import(body, module, import_line(module, names), user)
             user += 1
         return updated.with_changes(body=_with_modules(body, sorted(self.modules)))
 
@@ -477,17 +439,6 @@ def _spaced(source: str) -> list[Statement]:
     return [_with_blank_lines(each, 2) for each in functions]
 
 
-def _is_import(statement: libcst.CSTNode) -> bool:
-    """True for a line of imports, and for a block with nothing but imports in it (`try`, `if TYPE_CHECKING`)."""
-    if isinstance(statement, Line):
-        return any(isinstance(each, libcst.Import | libcst.ImportFrom) for each in statement.body)
-    if isinstance(statement, libcst.Try):
-        return any(_is_import(each) for each in statement.body.body)
-    if isinstance(statement, libcst.If) and isinstance(statement.body, libcst.IndentedBlock):
-        return all(_is_import(each) for each in statement.body.body)
-    return False
-
-
 def _is_future(statement: libcst.CSTNode) -> bool:
     return isinstance(statement, Line) and any(
         isinstance(each, libcst.ImportFrom) and each.module is not None and dotted(each.module) == "__future__"
@@ -512,9 +463,9 @@ def _import_block(body: Sequence[Statement], user: int = sys.maxsize) -> tuple[i
     for index in range(first, min(len(body), max(first, user))):
         if isinstance(body[index], libcst.FunctionDef | libcst.ClassDef):
             break
-        if _is_import(body[index]):
+        if is_import(body[index]):
             last = index + 1
-    while first < last and not _is_import(body[first]):
+    while first < last and not is_import(body[first]):
         first += 1
     return first, last
 
@@ -555,9 +506,9 @@ def import_name(
                 continue
             for alias in each.names:
                 if dotted(alias.name) == name:
-                    if _is_hidden(document, _local(alias), user):
-                        raise Refused(f"{_local(alias)} is something else there")
-                    return _local(alias)
+                    if _is_hidden(document, local_name(alias), user):
+                        raise Refused(f"{local_name(alias)} is something else there")
+                    return local_name(alias)
     change = _at_head(document)
     if (module, name) not in change.names:
         if _is_bound(document, name) or any(known == name for _, known in change.names):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import libcst
 
-from driftcheck.fixes.document import Document, Refused, dotted, expression
+from driftcheck.fixes.document import LONGEST, Document, Refused, dotted, expression, spread_condition
 from driftcheck.fixes.import_edits import import_name
 from driftcheck.model import Edit
 
@@ -73,8 +73,11 @@ def rename_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> Non
     if _has_comment(node):
         raise Refused("a comment stands within it")
     if document.claim(node, "name", new):
-        either = f'({owner}.{new} if hasattr({owner}, "{new}") else {owner}.{old})'
-        document.changed(node, Replaced, lambda: Replaced(expression(either)))
+        either = expression(f'({owner}.{new} if hasattr({owner}, "{new}") else {owner}.{old})')
+        start = document.positions[node].start.column
+        if start + len(document.code(either)) > LONGEST and isinstance(either, libcst.IfExp):
+            either = spread_condition(document, either, node)
+        document.changed(node, Replaced, lambda: Replaced(either))
 
 
 def _is_stored(document: Document, node: libcst.CSTNode) -> bool:
