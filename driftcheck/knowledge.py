@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import sys
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -106,6 +107,16 @@ def attributes_of_libraries() -> dict[str, frozenset[str]]:
     """The attributes of well-known classes of other libraries, by the class's dotted path."""
     table = read_toml(rules_folder() / "libraries.toml")
     return {path: frozenset(entry["attributes"]) for path, entry in table.items()}
+
+
+@functools.cache
+def own_digest() -> str:
+    """A hash of driftcheck itself, its rules included: another version may say something else."""
+    digest = hashlib.sha256()
+    for folder, pattern in ((Path(__file__).parent, "**/*.py"), (rules_folder(), "**/*.toml")):
+        for file in sorted(folder.glob(pattern)):
+            digest.update(file.read_bytes() + b"\0")
+    return digest.hexdigest()
 
 
 def read_toml(file: Path) -> dict[str, Any]:

@@ -5,7 +5,6 @@ What has the same content gives the same report, so a second audit of what has n
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import os
 import sys
@@ -14,7 +13,7 @@ from pathlib import Path
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.kept import keep
-from driftcheck.knowledge import rules_folder
+from driftcheck.knowledge import own_digest
 from driftcheck.model import Report
 from driftcheck.tree import SourceTree
 
@@ -27,7 +26,7 @@ class Remembered:
 
     def __init__(self, folder: Path, trees: Iterable[SourceTree | None], parts: Iterable[str | None]) -> None:
         digest = hashlib.sha256()
-        for part in (_own_digest(), sys.version, *(repr(part) for part in parts), *map(_digest_of, trees)):
+        for part in (own_digest(), sys.version, *(repr(part) for part in parts), *map(_digest_of, trees)):
             digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
         self._path = folder / "reports" / f"{digest.hexdigest()[:40]}.json"
 
@@ -74,13 +73,3 @@ def _content(tree: SourceTree, path: str) -> str:
     except (DriftcheckError, KeyError) as error:
         # A compiled module, which is there and nothing else; or a file that can't be read, and why.
         return str(error)
-
-
-@functools.cache
-def _own_digest() -> str:
-    """A hash of driftcheck itself: another version may say something else."""
-    digest = hashlib.sha256()
-    for folder, pattern in ((Path(__file__).parent, "**/*.py"), (rules_folder(), "**/*.toml")):
-        for file in sorted(folder.glob(pattern)):
-            digest.update(file.read_bytes() + b"\0")
-    return digest.hexdigest()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections import Counter
 from collections.abc import Iterator
 
 from driftcheck.compare.bind import BindingProblem
@@ -25,6 +24,7 @@ from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee
 from driftcheck.surface.syntax import called_name
 from driftcheck.surface.types import Class
+from driftcheck.surface.words import encoded
 from driftcheck.usage.places import location_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, StringUsage
 
@@ -152,12 +152,24 @@ class DerivedFixes:
         name = callee.name.removesuffix(".__init__").rpartition(".")[2]
         key = (name, parameter)
         if key not in self._own_values:
-            values = Counter(self._values(name, parameter))
-            self._own_values[key] = next(iter(values)) if len(values) == 1 else None
+            shelf = self.program.shelf
+            values = (
+                shelf.answer(f"values of {parameter} given to {name}", list[str], lambda: self._values(name, parameter))
+                if shelf is not None
+                else self._values(name, parameter)
+            )
+            self._own_values[key] = values[0] if len(values) == 1 else None
         return self._own_values[key]
 
-    def _values(self, name: str, parameter: str) -> Iterator[str]:
-        for path, _ in self.program.target_holding(name, parameter)[:_FILES_READ]:
+    def _values(self, name: str, parameter: str) -> list[str]:
+        """The different literals that are passed, each once, and an ellipsis where something else is."""
+        return list(dict.fromkeys(self._passed(name, parameter)))
+
+    def _passed(self, name: str, parameter: str) -> Iterator[str]:
+        called = re.compile(rb"\b%s\s*\(" % re.escape(encoded(name)))
+        passed = re.compile(rb"\b%s\s*=" % re.escape(encoded(parameter)))
+        holding = self.program.target_holding(name, parameter)
+        for path in [path for path, data in holding if called.search(data) and passed.search(data)][:_FILES_READ]:
             module_name = self.program.target_index.name_of(path)
             module = self.program.module(module_name) if module_name is not None else None
             if module is None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.earlier import Key, key_of
+from driftcheck.compare.family_facts import FamilyFacts
 from driftcheck.compare.family_members import Break, FamilyMembers, Outcome, Past
 from driftcheck.compare.family_patches import FamilyPatches
 from driftcheck.compare.findings import Findings, guard_against
@@ -30,7 +31,7 @@ class DuckTyping:
     def __init__(self, asked: Asked, past: Callable[[FamilyUsage], Past | None], *, is_own: bool) -> None:
         self.members = asked.members
         self.patches = asked.patches
-        self.families = asked.members.program.families
+        self.families = asked.program.families
         self.past = past
         self.is_own = is_own
 
@@ -70,7 +71,7 @@ class DuckTyping:
         first = leading[0]
         message = self._message(usage, total, leading)
         if first.kind is Kind.UNRESOLVED_ATTRIBUTE and before is not None:
-            new = self.members.new_name(now, before)
+            new = self.members.new_name(usage.family, now, before)
             message += f"; {new} is new" if new is not None else ""
         signature = before.signatures.get(first.class_.name) if before is not None else None
         return Finding(
@@ -83,7 +84,7 @@ class DuckTyping:
             first.parameter,
             first.raises,
             drift,
-            Evidence(first.class_.module.path, first.line, first.signature, signature),
+            Evidence(first.class_.path, first.line, first.signature, signature),
             scope=usage.scope,
         )
 
@@ -156,8 +157,10 @@ class Asked:
 
     def __init__(self, judge: Judge) -> None:
         release = Release(judge)
-        self.members = FamilyMembers(release)
-        self.patches = FamilyPatches(release)
+        facts = FamilyFacts(release)
+        self.program = release.program
+        self.members = FamilyMembers(facts, judge)
+        self.patches = FamilyPatches(release, facts)
 
     def past(self, usage: FamilyUsage) -> Past:
         """What it made of one usage, if it is the baseline."""

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from driftcheck.compare.bind import BindingProblem, bind
-from driftcheck.compare.callsites import CallSite
+from driftcheck.compare.family_facts import FamilyFacts, Site
 from driftcheck.compare.release import Release, name_place
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Severity
 from driftcheck.surface.types import Function
@@ -17,13 +15,14 @@ _NAMES_SHOWN = 3
 class FamilyPatches:
     """Judges what a client puts in the place of `forward` of whatever member it gets hold of."""
 
-    def __init__(self, target: Release) -> None:
+    def __init__(self, target: Release, facts: FamilyFacts) -> None:
         self.target = target
-        self._found: dict[int, tuple[FamilyUsage, list[tuple[CallSite, BindingProblem, str]]]] = {}
+        self.facts = facts
+        self._found: dict[int, tuple[FamilyUsage, list[tuple[Site, BindingProblem]]]] = {}
 
     def callers(self, usage: FamilyUsage) -> frozenset[str]:
         """The classes whose calls a replacement does not take."""
-        return frozenset(owner for _, _, owner in self._refused(usage))
+        return frozenset(site.owner for site, _ in self._refused(usage))
 
     def ask(self, usage: FamilyUsage, before: frozenset[str] | None, *, is_own: bool) -> Finding | None:
         """The finding for a replacement that calls of the target do not fit; `before` are the callers at the baseline.
@@ -37,22 +36,22 @@ class FamilyPatches:
         declaration = usage.value.declaration
         drift: bool | None = False if is_own else None
         if before is not None:
-            drift = any(owner not in before for _, _, owner in refused)
+            drift = any(refusing.owner not in before for refusing, _ in refused)
         is_narrowed = self.target.program.families.is_narrowed(usage.family)
-        site, problem, _ = refused[0]
-        names = list(dict.fromkeys(owner for _, _, owner in refused))
+        site, problem = refused[0]
+        names = list(dict.fromkeys(refusing.owner for refusing, _ in refused))
         shown = ", ".join(names[:_NAMES_SHOWN]) + (" and others" if len(names) > _NAMES_SHOWN else "")
         message = (
             f"{declaration.name}(), put in the place of forward() of whatever {usage.family} is loaded, does not take "
             f"what {shown} pass{'es' if len(names) == 1 else ''}: {problem.message}"
         )
-        members = self.target.program.families.classes(usage.family)
+        members = [member.class_ for member in self.facts.members(usage.family, "forward")]
         return Finding(
             Kind.INVALID_PATCH,
             Severity.ERROR if is_narrowed else Severity.WARNING,
             Certainty.LIKELY if is_narrowed else Certainty.POSSIBLE,
             name_place(declaration),
-            f"{self.target.program.families.leading(usage.family, list(members))[0].symbol}.forward",
+            f"{self.target.program.families.leading(usage.family, members)[0].symbol}.forward",
             message,
             problem.parameter,
             problem.raises,
@@ -61,14 +60,14 @@ class FamilyPatches:
             scope=declaration.qualified_name.replace(".<locals>", "").rpartition(".")[0],
         )
 
-    def _refused(self, usage: FamilyUsage) -> list[tuple[CallSite, BindingProblem, str]]:
+    def _refused(self, usage: FamilyUsage) -> list[tuple[Site, BindingProblem]]:
         """The calls of a member that the replacement does not take, with what is wrong and the class that calls."""
         known = self._found.get(id(usage))
         if known is None:
             known = self._found[id(usage)] = (usage, self._search(usage))
         return known[1]
 
-    def _search(self, usage: FamilyUsage) -> list[tuple[CallSite, BindingProblem, str]]:
+    def _search(self, usage: FamilyUsage) -> list[tuple[Site, BindingProblem]]:
         if usage.name != "forward" or not isinstance(usage.value, Function):
             return []
         declaration = usage.value.declaration
@@ -76,25 +75,8 @@ class FamilyPatches:
         if own is None:
             return []
         found = []
-        for site, owner in self._sites(usage.family):
+        for site in self.facts.sites(usage.family):
             problems = bind(own, site.arguments, callee=declaration.name, has_receiver=True)
             if problems:
-                found.append((site, problems[0], owner))
-        return sorted(found, key=lambda entry: (entry[2], entry[0].path, entry[0].line))
-
-    def _sites(self, family: str) -> Iterator[tuple[CallSite, str]]:
-        """The calls `self.attribute(...)` in classes whose attribute is a member of the family."""
-        families = self.target.program.families
-        for holder, attribute in families.holders(family):
-            classes = families.classes(holder)
-            methods = {
-                (base.symbol, name): class_.name
-                for class_ in reversed(classes)
-                for base in families.own_bases(class_)
-                for name in base.members
-            }
-            for site in self.target.sites.of_method(attribute, families.folder):
-                function = site.function
-                owner = methods.get((function.owner.symbol, function.name)) if function.owner is not None else None
-                if owner is not None and not site.catches_type_error:
-                    yield site, owner
+                found.append((site, problems[0]))
+        return sorted(found, key=lambda entry: (entry[0].owner, entry[0].path, entry[0].line))

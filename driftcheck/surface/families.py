@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from driftcheck import knowledge
 from driftcheck.surface.registry import Registry
@@ -15,6 +15,16 @@ if TYPE_CHECKING:
     from driftcheck.surface.declarations import ClassDeclaration
     from driftcheck.surface.program import Program
 
+
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def symbol(self) -> str: ...
+
+
+Named = TypeVar("Named", bound=_Named)
 # What the flow says of a member once the client has asked it for an attribute: it knows which sort it has before it.
 TOLD_APART = Unknown("member that the client tells from others")
 # What the target itself says of such a value where it says anything.
@@ -96,6 +106,11 @@ class Families:
         """Lets only the classes count that an architecture runs; False where the target has none of that name."""
         return self.registry is not None and self.registry.choose(architecture)
 
+    @property
+    def is_chosen(self) -> bool:
+        """True where an architecture is chosen."""
+        return self.registry is not None and self.registry.is_chosen
+
     def is_narrowed(self, name: str) -> bool:
         """True where an architecture is chosen and it is known which classes of a family it runs."""
         return self.registry is not None and self.registry.is_narrowed(self.rules[name].members)
@@ -119,7 +134,7 @@ class Families:
             if isinstance(base, Class):
                 yield base.declaration
 
-    def leading(self, name: str, classes: list[ClassDeclaration]) -> list[ClassDeclaration]:
+    def leading(self, name: str, classes: Iterable[Named]) -> list[Named]:
         """Classes of a family in the order in which they are named: the well-known ones first."""
         known = self.rules[name].known
         return sorted(

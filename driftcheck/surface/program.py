@@ -119,6 +119,14 @@ class Program:
         self.families = Families(self)
         self.name_chains = NameChains(self)
 
+    @property
+    def shelf(self) -> Shelf | None:
+        """Where answers are kept that the target alone decides; None where the client has a part in its modules."""
+        index = self.client_index
+        if index is not None and not index.top_level.isdisjoint(self.target_index.top_level):
+            return None
+        return None if any(map(self.is_target, self.replaced_modules)) else self._shelf
+
     # Modules
 
     def is_target(self, name: str) -> bool:

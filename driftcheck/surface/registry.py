@@ -62,6 +62,11 @@ class Registry:
         found = self.program.imported_name(f"{self.rules.package}.{module}", name)
         return found.declaration if isinstance(found, Class) else None
 
+    @property
+    def is_chosen(self) -> bool:
+        """True where an architecture is chosen."""
+        return self._chosen is not None
+
     # Members
 
     def members(self, membership: Membership) -> tuple[ClassDeclaration, ...]:

@@ -7,20 +7,25 @@ import hashlib
 import os
 import sys
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.kept import keep
+from driftcheck.knowledge import own_digest
 from driftcheck.surface.declarations import UnreadableSource, parse_source
 from driftcheck.surface.outlines import outline_of
 from driftcheck.tree import SourceTree
 
 # Another number for another way to make or to keep what is kept.
-_FORMAT = 1
+_FORMAT = 2
 _KEPT_FILES = 24
 _LARGEST = 256_000_000
+
+Answer = TypeVar("Answer")
 
 
 def shelf_of(tree: SourceTree) -> Shelf | None:
@@ -41,10 +46,16 @@ def shelf_of(tree: SourceTree) -> Shelf | None:
 
 @dataclass(slots=True)
 class Learned:
-    """What sources come to: `outlines` by path, `words` with the numbers of the sources that hold each, packed."""
+    """What sources come to: `outlines` by path, `words` with the numbers of the sources that hold each, packed.
+
+    `answers` are what questions about the release came to, by their words, packed; as long as nothing but the release
+    and driftcheck itself, by whose digest `answered_by` they were given, decides them.
+    """
 
     outlines: dict[str, str] = field(default_factory=dict)
     words: dict[bytes, bytes] | None = None
+    answers: dict[str, bytes] = field(default_factory=dict)
+    answered_by: str = ""
 
 
 class Shelf:
@@ -78,20 +89,38 @@ class Shelf:
         """Notes the words of the sources."""
         self.new.words = words
 
+    def answer(self, question: str, type_: type[Answer], asked: Callable[[], Answer]) -> Answer:
+        """What a question about the release comes to, asked if it was not before; the answer has that type.
+
+        Only for what the release alone decides, and for types that msgspec can pack.
+        """
+        import msgspec
+
+        packed = self._known.answers.get(question) or self.new.answers.get(question)
+        if packed is not None:
+            with suppress(msgspec.MsgspecError, ValueError, RecursionError):
+                return msgspec.msgpack.decode(packed, type=type_)
+        found = asked()
+        self.new.answers[question] = msgspec.msgpack.encode(found)
+        return found
+
     def take(self, learned: Learned) -> None:
         """Adds what was learned elsewhere."""
         self.new.outlines.update(learned.outlines)
         self.new.words = self.new.words or learned.words
+        self.new.answers.update(learned.answers)
 
     def store(self) -> None:
         """Keeps what is new beside what others have kept meanwhile."""
         import msgspec
 
-        if not self.new.outlines and self.new.words is None:
+        if not self.new.outlines and self.new.words is None and not self.new.answers:
             return
         kept = self._load()
         kept.outlines.update(self.new.outlines)
         kept.words = kept.words or self.new.words
+        kept.answers.update(self.new.answers)
+        kept.answered_by = own_digest()
         keep(self._path, zlib.compress(msgspec.msgpack.encode(kept), 1), most=_KEPT_FILES)
 
     @property
@@ -112,4 +141,6 @@ class Shelf:
             os.utime(self._path)
         except (OSError, zlib.error, msgspec.MsgspecError, ValueError, RecursionError):
             return Learned()
+        if found.answers and found.answered_by != own_digest():
+            found.answers = {}
         return found

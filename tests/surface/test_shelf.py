@@ -105,3 +105,27 @@ def test_an_outline_that_cannot_be_parsed_is_made_again(tmp_path: Path, plain: R
 def test_a_folder_that_cannot_be_written_costs_time_and_nothing_else(tmp_path: Path, plain: Report) -> None:
     (tmp_path / "shelves").write_text("in the way")
     assert audited(tmp_path) == plain
+
+
+def test_a_question_is_asked_once(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    def answer() -> list[str]:
+        asked.append("once")
+        return ["1", "2"]
+
+    first = shelf(TARGET, tmp_path)
+    assert first.answer("which", list[str], answer) == ["1", "2"] == first.answer("which", list[str], answer)
+    first.store()
+    assert shelf(TARGET, tmp_path).answer("which", list[str], answer) == ["1", "2"]
+    assert asked == ["once"]
+    # One of another shape is asked again, and so is one that another driftcheck gave.
+    assert shelf(TARGET, tmp_path).answer("which", dict[str, int], lambda: {"1": 2}) == {"1": 2}
+
+
+def test_an_answer_of_another_driftcheck_is_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = shelf(TARGET, tmp_path)
+    first.answer("which", str, lambda: "old")
+    first.store()
+    monkeypatch.setattr("driftcheck.surface.shelf.own_digest", lambda: "another")
+    assert shelf(TARGET, tmp_path).answer("which", str, lambda: "new") == "new"
