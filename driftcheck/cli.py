@@ -13,7 +13,7 @@ from driftcheck import __version__
 from driftcheck.errors import DriftcheckError
 
 if TYPE_CHECKING:
-    pass
+    from driftcheck.report.repair_text import Told
 
 _NOTHING, _COULD_NOT_CHECK, _INTERRUPTED = 0, 2, 130
 
@@ -161,24 +161,25 @@ def _fix(options: argparse.Namespace) -> int:
     from driftcheck.audit import sources_of
     from driftcheck.audit_cli import manner_of, settings_of
     from driftcheck.display import progress_display
-    from driftcheck.fix_cli import run_fix
-    from driftcheck.output import write_stdout
+    from driftcheck.fix_cli import run_fix, tell_fixes
 
     clients: list[str] = options.clients or ["."]
     if len(clients) > 1 and options.overlay is not None:
         raise DriftcheckError("--overlay takes one client at a time")
     settings = [settings_of(options, client) for client in clients]
     manner = manner_of(options)
-    codes: list[int] = []
-    patch = ""
-    with progress_display() as progress:
-        for client, configuration in zip(clients, settings, strict=True):
-            find = functools.partial(sources_of, client, **manner.asked(configuration, progress))
-            code, changes = run_fix(client, configuration, options, progress, find)
-            codes.append(code)
-            patch += changes
-    write_stdout(patch)
-    return max(codes)
+    told: list[Told] = []
+    try:
+        with progress_display() as progress:
+            for client, configuration in zip(clients, settings, strict=True):
+                find = functools.partial(sources_of, client, **manner.asked(configuration, progress))
+                told.append(run_fix(client, configuration, options, progress, find))
+    except DriftcheckError:
+        # What was done before is told all the same.
+        if told:
+            tell_fixes(told, options, as_list=len(clients) > 1)
+        raise
+    return tell_fixes(told, options, as_list=len(clients) > 1)
 
 
 def _restore(options: argparse.Namespace) -> int:

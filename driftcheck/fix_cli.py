@@ -18,17 +18,19 @@ if TYPE_CHECKING:
     from driftcheck.fixing import Choice
     from driftcheck.model import Repair
     from driftcheck.progress import Progress
+    from driftcheck.report.repair_text import Told
     from driftcheck.tree import SourceTree
 
 FIX = "Repairs what an audit finds, as far as the edits are known, and proves it by another audit."
 FIX_NOTES = """\
 Without --write or --overlay nothing is changed: the edits go to stdout as a
 patch that git apply and patch -p1 take, and what became of each finding to
-stderr. Safe fixes are made; --unsafe makes those too that a person should look
-at.
+stderr; --format json goes to stdout and has the patch in it. Safe fixes are
+made; --unsafe makes those too that a person should look at.
 
 examples:
   driftcheck fix --against vllm==0.16.0 | git apply
+  driftcheck fix --format json | jq -r .patch | git apply
   driftcheck fix --write --unsafe
   driftcheck fix speculators --overlay fixed --unsafe    then PYTHONPATH=fixed
   driftcheck fix --compat '>=0.11,<0.18' --unsafe        one source for all
@@ -62,7 +64,10 @@ def add_fix(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(select=None, ignore=None, fail_on=None)
     report = parser.add_argument_group("the report")
     report.add_argument(
-        "--format", choices=("text", "json"), default="text", help="default: text; beside a patch it goes to stderr"
+        "--format",
+        choices=("text", "json"),
+        default="text",
+        help="default: text, beside a patch to stderr; json goes to stdout and has the patch in it",
     )
 
 
@@ -80,26 +85,37 @@ def run_fix(
     options: argparse.Namespace,
     progress: Progress,
     find: Callable[..., Sources],
-) -> tuple[int, str]:
-    """Repairs one client; gives the exit code, and the patch where that is what was asked for.
+) -> Told:
+    """Repairs one client.
 
     `find` gives the client with the target that it is told as `against`.
     """
     from driftcheck.fixing import fixed
-    from driftcheck.output import columns
-    from driftcheck.report.repair_text import render_repair, render_repair_json
+    from driftcheck.report.repair_text import Told
 
     choice = _choice(options, settings)
     sources = [find(against=target) for target in _targets(settings, options)]
     with progress.task(f"Repairing {client}") as task:
         repair, changes = fixed(sources, choice, lambda _: task.advance())
-    patch, written = _put(sources[0].client, changes, options)
+    return Told(repair, *_put(sources[0].client, changes, options))
+
+
+def tell_fixes(told: Sequence[Told], options: argparse.Namespace, *, as_list: bool) -> int:
+    """Prints what has become of the clients, and gives the exit code.
+
+    As text it goes to stderr where a patch is what goes to stdout; JSON has the patch in it.
+    """
+    from driftcheck.output import columns, write_stdout, write_stdout_bytes
+    from driftcheck.report.repair_text import render_repair, render_repair_json
+
     if options.format == "json":
-        text = render_repair_json(repair, written=written)
+        write_stdout(render_repair_json(told, as_list=as_list))
     else:
-        text = render_repair(repair, width=columns(sys.stderr), written=written)
-    _print(text, to_stdout=patch is None)
-    return (1 if repair.left or _is_open(repair) else 0), patch or ""
+        for each in told:
+            text = render_repair(each.repair, width=columns(sys.stderr), written=each.written)
+            _print(text, to_stdout=each.patch is None)
+        write_stdout_bytes(b"".join(each.patch for each in told if each.patch is not None))
+    return 1 if any(each.repair.left or _is_open(each.repair) for each in told) else 0
 
 
 def _is_open(repair: Repair) -> bool:
@@ -159,7 +175,7 @@ def _targets(settings: Configuration, options: argparse.Namespace) -> list[str |
     return list(releases_in(options.compat, offline=options.offline))
 
 
-def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tuple[str | None, str]:
+def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tuple[bytes | None, str]:
     """Puts the edits where they are wanted: the patch, None where there is none, and where the edits are, in words."""
     from driftcheck.fixes.diff import unified
     from driftcheck.report.layout import counted
@@ -180,7 +196,7 @@ def _put(tree: SourceTree, changes: Changes, options: argparse.Namespace) -> tup
             return None, ""
         write(with_record(changes, root), root, state)
         return None, f"{counted(len(changes), 'file')} written; driftcheck restore takes it back"
-    return unified(changes).decode("utf-8", "surrogateescape"), ""
+    return unified(changes), ""
 
 
 def _places(tree: SourceTree) -> tuple[Path, Path]:

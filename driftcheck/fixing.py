@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.audit import Sources
 from driftcheck.fixes.changes import Change, Changes, ordered
-from driftcheck.model import Finding, FixedFinding, Kind, Location, Repair, Report, Severity
+from driftcheck.model import Finding, FixedFinding, Kind, LeftFinding, Location, Repair, Report, Severity
 from driftcheck.tree import SourceTree
 
 if TYPE_CHECKING:
@@ -239,7 +239,7 @@ class _Fixing:
                     told[identity] = found
         first = after[0]
         left = [
-            (sources.target.version or sources.target.name, finding)
+            LeftFinding(sources.target.version or sources.target.name, finding, _line_before(lines, finding.location))
             for report, sources in zip(after, self.sources, strict=True)
             for finding in report.findings
             if finding.severity.rank >= Severity.SILENT.rank
@@ -359,6 +359,13 @@ class _LineMap:
                 return range(new_start + 1, max(new_end, new_start + 1) + 1)
         return range(line, line + 1)
 
+    def line_before(self, line: int) -> int:
+        """The line that has become a line, the nearest one where it is new."""
+        for tag, start, end, new_start, new_end in self.blocks:
+            if new_start < line <= new_end:
+                return line - new_start + start if tag == "equal" else max(1, min(line - new_start + start, end))
+        return line
+
     def edited(self) -> Iterable[int]:
         """The lines that are new or changed, counted from 1."""
         for tag, _, _, start, end in self.blocks:
@@ -369,6 +376,11 @@ class _LineMap:
 def _line_maps(state: _State) -> dict[str, _LineMap]:
     """Where the lines of each edited file are now."""
     return {path: _LineMap(state.original[path], edited) for path, edited in state.files.items()}
+
+
+def _line_before(lines: Mapping[str, _LineMap], place: Location) -> int:
+    """The line of a place in an edited file as it was before the edits."""
+    return lines[place.path].line_before(place.line) if place.path in lines else place.line
 
 
 def _now(lines: Mapping[str, _LineMap], place: Location) -> range:

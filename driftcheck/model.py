@@ -384,15 +384,24 @@ class FixedFinding:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftFinding:
+    """What is found after a repair, with which release, and on which line the file had it before its edits."""
+
+    release: str
+    finding: Finding
+    line_before: int
+
+
+@dataclass(frozen=True, slots=True)
 class Repair:
     """What `fix` comes to: the findings and what became of them, and what is found afterwards.
 
-    `releases` are the ones that the edited client was held against; `left` what is then still found, with the release.
+    `releases` are the ones that the edited client was held against; `left` what is then still found.
     """
 
     client: ClientSummary
     target: TargetSummary
     findings: tuple[FixedFinding, ...]
     releases: tuple[str, ...]
-    left: tuple[tuple[str, Finding], ...] = ()
+    left: tuple[LeftFinding, ...] = ()
     notices: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TextIO
@@ -74,11 +75,21 @@ def _replace(target: Path, content: bytes) -> None:
 
 def write_stdout(text: str) -> None:
     """Prints the text; a reader that has gone (`| head`) is no error, a full disk is."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    said = text.encode(encoding, errors="backslashreplace").decode(encoding)
+    _put_out(lambda: sys.stdout.write(said))
+
+
+def write_stdout_bytes(content: bytes) -> None:
+    """The same for bytes, as they are: a patch has each file's lines in the file's own encoding."""
+    _put_out(lambda: sys.stdout.buffer.write(content))
+
+
+def _put_out(write: Callable[[], object]) -> None:
     if sys.stdout is None:
         raise DriftcheckError("stdout is closed: nothing can be printed; --output names a file instead")
-    encoding = sys.stdout.encoding or "utf-8"
     try:
-        sys.stdout.write(text.encode(encoding, errors="backslashreplace").decode(encoding))
+        write()
         sys.stdout.flush()
     except BrokenPipeError:
         # What is still buffered would be flushed, and fail again, when Python exits.

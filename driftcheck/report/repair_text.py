@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
-from driftcheck.model import Finding, FixedFinding, Repair
+from driftcheck.model import Finding, FixedFinding, LeftFinding, Repair
 from driftcheck.report.harmless import harmless
 from driftcheck.report.layout import counted, listed, wrap
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A repair, with the patch where there is one, and where else the edits are, in words."""
+
+    repair: Repair
+    patch: bytes | None = None
+    written: str = ""
+
 
 _SAID = {
     "proved": "fixed",
@@ -50,7 +61,9 @@ def _wrapped(text: str, width: int, indent: str) -> Iterator[str]:
 
 def _summary(repair: Repair, width: int, written: str) -> Iterator[str]:
     counts = Counter(each.status for each in repair.findings)
-    target = f"{repair.target.name} {', '.join(repair.releases)}"
+    # A folder has no version, and is named once.
+    releases = [release for release in repair.releases if release != repair.target.name]
+    target = f"{repair.target.name} {', '.join(releases)}".rstrip()
     if not repair.findings:
         yield f"Nothing to fix: {repair.client.name} fits {target}."
         return
@@ -74,26 +87,40 @@ def _summary(repair: Repair, width: int, written: str) -> Iterator[str]:
 def _left(repair: Repair) -> str:
     if not repair.left:
         return "nothing is left that fails or silently does something else"
-    by_release = Counter(release for release, _ in repair.left)
+    by_release = Counter(each.release for each in repair.left)
     if len(repair.releases) == 1:
-        kinds = Counter(finding.kind.value for _, finding in repair.left)
+        kinds = Counter(each.finding.kind.value for each in repair.left)
         return f"{len(repair.left)} left ({', '.join(f'{number} {kind}' for kind, number in sorted(kinds.items()))})"
     return listed(f"{number} left with {release}" for release, number in by_release.items())
 
 
-def render_repair_json(repair: Repair, *, written: str = "") -> str:
-    """The same for programs: findings with status and note, and what is left at `silent` or above."""
-    content = {
-        "schema": 1,
+def render_repair_json(repairs: Sequence[Told], *, as_list: bool = False) -> str:
+    """The same for programs: findings with status and note, what is left at `silent` or above, and the patch.
+
+    Of several clients there is one object all the same, with a list under the key `repairs`.
+    """
+    told = [_repair(each) for each in repairs]
+    content = {"schema": 1, "repairs": told} if as_list else {"schema": 1, **told[0]}
+    return json.dumps(content, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+
+
+def _repair(told: Told) -> dict[str, object]:
+    repair, notices = told.repair, list(told.repair.notices)
+    patch = None
+    try:
+        patch = told.patch.decode() if told.patch is not None else None
+    except UnicodeDecodeError:
+        notices.append("the patch has bytes of another encoding, which JSON can't hold: take it from --format text")
+    return {
         "client": {"name": repair.client.name, "version": repair.client.version, "origin": repair.client.origin},
         "target": repair.target.name,
         "releases": list(repair.releases),
-        "written": written or None,
+        "written": told.written or None,
+        "patch": patch,
         "findings": [_finding(entry) for entry in repair.findings],
-        "left": [{"release": release, **_shared(finding)} for release, finding in repair.left],
-        "notices": list(repair.notices),
+        "left": [_left_finding(each) for each in repair.left],
+        "notices": notices,
     }
-    return json.dumps(content, indent=2, ensure_ascii=True) + "\n"
 
 
 def _shared(finding: Finding) -> dict[str, object]:
@@ -105,18 +132,19 @@ def _shared(finding: Finding) -> dict[str, object]:
         "symbol": finding.symbol,
         "parameter": finding.parameter,
         "message": finding.message,
-    }
-
-
-def _finding(entry: FixedFinding) -> dict[str, object]:
-    finding = entry.finding
-    return {
-        **_shared(finding),
         "rule": finding.rule,
         "fix": None
         if finding.fix is None
         else {"applicability": finding.fix.applicability, "description": finding.fix.description},
-        "status": entry.status,
-        "note": entry.note,
         "fingerprint": finding.fingerprint,
     }
+
+
+def _finding(entry: FixedFinding) -> dict[str, object]:
+    return {**_shared(entry.finding), "status": entry.status, "note": entry.note}
+
+
+def _left_finding(left: LeftFinding) -> dict[str, object]:
+    """A finding with both of its lines: that of the file as it was, and that of the file after the edits."""
+    lines = {"line": left.line_before, "line_after": left.finding.location.line}
+    return {"release": left.release, **_shared(left.finding), **lines}
