@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Collection, Iterator
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,8 @@ _SKIPPED = frozenset(("__pycache__", "node_modules", "site-packages", "__pypacka
 _BUILT = frozenset(("build", "dist"))
 # What a folder has that holds a repaired copy of a client, which is no part of the client.
 OVERLAY_MARKER = ".driftcheck-overlay.json"
+# How many folders and entries are looked at to see whether a link leads to code.
+_LOOKED_INTO = 200
 _LISTED = (*SOURCE_SUFFIXES, *EXTENSION_SUFFIXES)
 
 
@@ -47,7 +50,7 @@ class FolderTree:
         self.base = base
         self.heads = heads
         self._given = metadata
-        self._unlisted: set[str] = set()
+        self._unlisted: dict[str, str] = {}
         self._project = project or base
         self._default_name = name or base.name
 
@@ -99,10 +102,10 @@ class FolderTree:
         return Metadata()
 
     @property
-    def unlisted(self) -> tuple[str, ...]:
-        """What could not be listed or names what no report can print: folders without permission, odd file names."""
+    def unlisted(self) -> tuple[tuple[str, str], ...]:
+        """What is not read, and why: folders without permission, odd file names, links to code elsewhere."""
         _ = self.paths
-        return tuple(sorted(self._unlisted))
+        return tuple(sorted(self._unlisted.items()))
 
     def read(self, path: str) -> bytes:
         if path not in self.paths:
@@ -199,7 +202,7 @@ def _project_folders(folder: Path) -> Iterator[Path]:
     yield from above[:clone]
 
 
-def _walk(folder: str, limit: str, prefix: str, unlisted: set[str]) -> Iterator[str]:
+def _walk(folder: str, limit: str, prefix: str, unlisted: dict[str, str]) -> Iterator[str]:
     """The paths of the Python files below a folder. Links to folders are not followed, so there is no loop."""
     pending = [(folder, prefix)]
     while pending:
@@ -208,7 +211,7 @@ def _walk(folder: str, limit: str, prefix: str, unlisted: set[str]) -> Iterator[
             with os.scandir(here) as entries:
                 listed = list(entries)
         except OSError:
-            unlisted.add(prefix)
+            unlisted[prefix] = "can't be listed"
             continue
         names = {entry.name for entry in listed}
         if here != folder and (
@@ -221,12 +224,40 @@ def _walk(folder: str, limit: str, prefix: str, unlisted: set[str]) -> Iterator[
         for entry in listed:
             name = entry.name
             if not name.isprintable():
-                unlisted.add(ascii(prefix + name)[1:-1])
+                unlisted[ascii(prefix + name)[1:-1]] = "has a name that can't be printed"
             elif name.endswith(_LISTED):
                 if _is_own_file(entry, limit):
                     yield prefix + name
-            elif name not in _SKIPPED and not name.startswith(".") and entry.is_dir(follow_symlinks=False):
-                pending.append((entry.path, f"{prefix}{name}/"))
+                elif name.endswith(SOURCE_SUFFIXES) and entry.is_symlink():
+                    is_there = os.path.exists(entry.path)
+                    unlisted[prefix + name] = f"is a link that leads {'out of the folder' if is_there else 'nowhere'}"
+            elif name not in _SKIPPED and not name.startswith("."):
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append((entry.path, f"{prefix}{name}/"))
+                elif entry.is_symlink() and _leads_to_code_elsewhere(entry, limit):
+                    unlisted[f"{prefix}{name}/"] = "is a link to a folder elsewhere, which is not followed"
+
+
+def _leads_to_code_elsewhere(entry: os.DirEntry[str], folder: str) -> bool:
+    """True for a link to a folder that is not in this one and has Python files, in it or in its folders."""
+    try:
+        real = os.path.realpath(entry.path)
+        if not os.path.isdir(real) or f"{real}{os.sep}".startswith(os.path.join(folder, "")):
+            return False
+        pending = [real]
+        for depth in range(2):
+            below: list[str] = []
+            for here in pending[:_LOOKED_INTO]:
+                with os.scandir(here) as entries:
+                    for each in islice(entries, _LOOKED_INTO):
+                        if each.name.endswith(SOURCE_SUFFIXES):
+                            return True
+                        if depth == 0 and each.is_dir(follow_symlinks=False):
+                            below.append(each.path)
+            pending = below
+    except OSError:
+        pass
+    return False
 
 
 def _is_own_file(entry: os.DirEntry[str], folder: str) -> bool:

@@ -52,7 +52,7 @@ class ClientFiles:
         if knowledge is not None and knowledge.environment is not None:
             prefix = re.escape(knowledge.environment.prefix).encode()
             pattern = re.compile(pattern.pattern + rb"|\b" + prefix)
-        skipped += [Skipped(path, "can't be listed") for path in getattr(self.client, "unlisted", ())]
+        skipped += [Skipped(path, reason) for path, reason in getattr(self.client, "unlisted", ())]
         sources: dict[str, bytes] = {}
         for name, path in sorted(self.index.sources.items(), key=lambda item: item[1]):
             is_stub = path.endswith(".pyi")

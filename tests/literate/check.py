@@ -224,7 +224,7 @@ def _fixed(case: Case, client: SourceTree) -> tuple[dict[str, str], tuple[Findin
     repair, changes = fixed(
         [Sources(client, each, baseline, None, (), model, None, None) for each in releases], Choice(is_unsafe=True)
     )
-    return {each.path: each.after.decode() for each in changes}, tuple(finding for _, finding in repair.left)
+    return {each.path: each.after.decode() for each in changes}, tuple(each.finding for each in repair.left)
 
 
 def _lines_changed(wanted: str, got: str) -> Iterator[str]:

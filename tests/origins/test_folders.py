@@ -220,7 +220,8 @@ def test_names_that_no_report_can_print(tmp_path: Path) -> None:
     tree = client_tree(str(tmp_path))
     assert isinstance(tree, FolderTree)
     assert list(tree.paths) == ["fine.py"]
-    assert tree.unlisted == ("\\udcff.py", "\\x1b[31mred.py", "line\\nbreak.py")
+    assert [path for path, _ in tree.unlisted] == ["\\udcff.py", "\\x1b[31mred.py", "line\\nbreak.py"]
+    assert {reason for _, reason in tree.unlisted} == {"has a name that can't be printed"}
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may read everything")
@@ -230,4 +231,21 @@ def test_folder_without_permission(tmp_path: Path) -> None:
         client_tree(str(tmp_path / "closed"))
     tree = client_tree(str(tmp_path))
     assert isinstance(tree, FolderTree)
-    assert tree.unlisted == ("closed/",)
+    assert tree.unlisted == (("closed/", "can't be listed"),)
+
+
+def test_links_to_code_elsewhere_are_told(tmp_path: Path) -> None:
+    write(tmp_path, {"here/app.py": "", "here/real/part.py": "", "there/deep/code.py": "", "data/notes.txt": ""})
+    here = tmp_path / "here"
+    links = {"out.py": "../there/deep/code.py", "lost.py": "nothing.py", "own.py": "app.py"}
+    folders = {"linked": "../there", "data": "../data", "same": "real", "round": "."}
+    for name, place in (links | folders).items():
+        (here / name).symlink_to(place, target_is_directory=name in folders)
+    tree = client_tree(str(here))
+    assert isinstance(tree, FolderTree)
+    assert list(tree.paths) == ["app.py", "own.py", "real/part.py"]
+    assert tree.unlisted == (
+        ("linked/", "is a link to a folder elsewhere, which is not followed"),
+        ("lost.py", "is a link that leads nowhere"),
+        ("out.py", "is a link that leads out of the folder"),
+    )
