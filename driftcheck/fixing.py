@@ -247,6 +247,8 @@ class _Fixing:
         entries = sorted(told.values(), key=lambda each: (each.finding.location, each.finding.kind.value))
         releases = tuple(sources.target.version or sources.target.name for sources in self.sources)
         notices = (*first.notices, *(f"{each.path} was left out: it {each.reason}" for each in first.client.skipped))
+        if any(entry.status == "person" and entry.finding.fix is None for entry in entries):
+            notices += _without_past(before[0])
         return Repair(first.client, first.target, tuple(entries), releases, tuple(left), notices)
 
     def _treated(
@@ -291,6 +293,19 @@ class _Fixing:
             if is_bound:
                 return FixedFinding(finding, "proved", "inspect.signature binds the call")
         return FixedFinding(finding, "proved", "the audit finds nothing there any more")
+
+
+def _without_past(report: Report) -> tuple[str, ...]:
+    """Says that no fix can be told from what was before, where the release is held against itself or nothing."""
+    target, baseline = report.target, report.baseline
+    if baseline is None:
+        return ("without a baseline what an argument or name has become can't be told; --baseline names one",)
+    if target.version is None or target.version != baseline.version:
+        return ()
+    return (
+        f"the client is taken to be written for {target.name} {target.version} itself, so what an argument or name has"
+        " become can't be told; --baseline names the release that it worked with",
+    )
 
 
 _RANK = {"proved": 0, "unproved": 1, "unsafe": 2, "person": 3}

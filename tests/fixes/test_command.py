@@ -39,8 +39,10 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def fix(*arguments: str) -> subprocess.CompletedProcess[bytes]:
-    command = [sys.executable, "-m", "driftcheck", "fix", *arguments, "--against", "./new", "--baseline", "./old"]
+def fix(
+    *arguments: str, against: str = "./new", baseline: tuple[str, ...] = ("--baseline", "./old")
+) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "driftcheck", "fix", *arguments, "--against", against, *baseline, "--offline"]
     variables = {"PYTHONPATH": str(Path(__file__).parents[2]), "DRIFTCHECK_CACHE_DIR": str(Path("cache").absolute())}
     return subprocess.run(
         [*command, "--static", "--unsafe"], env={**os.environ, **variables}, capture_output=True, check=False
@@ -83,6 +85,25 @@ def test_what_is_left_has_its_line_before_and_after_the_edits(here: Path) -> Non
     Path("other/app.py").write_text("import vllm.old\n\nprint(vllm.old.limit)\nprint(vllm.old.ask)\n", encoding="utf-8")
     repair = json.loads(fix("./other", "--format", "json").stdout)
     assert [(each["line"], each["line_after"]) for each in repair["left"]] == [(4, 5)]
+
+
+@pytest.mark.parametrize(
+    ("baseline", "said"),
+    [((), "without a baseline"), (("--baseline", "./new"), None), (("--baseline", "./same"), "written for vllm 1.0")],
+)
+def test_it_is_said_where_no_past_is_known(here: Path, baseline: tuple[str, ...], said: str | None) -> None:
+    for folder in ("old", "same"):
+        project = here / folder / "pyproject.toml"
+        project.parent.mkdir(exist_ok=True)
+        project.write_text('[project]\nname = "vllm"\nversion = "1.0"\n', encoding="utf-8")
+    (here / "same" / "vllm").mkdir()
+    (here / "same" / "vllm" / "__init__.py").touch()
+    (here / "other" / "app.py").write_text("from vllm import gone\n", encoding="utf-8")
+    repair = json.loads(fix("./other", "--format", "json", against="./old", baseline=baseline).stdout)
+    assert [each["status"] for each in repair["findings"]] == ["person"]
+    told = [notice for notice in repair["notices"] if "--baseline names" in notice]
+    assert len(told) == (said is not None)
+    assert said is None or said in told[0]
 
 
 def test_written_files_need_no_patch(here: Path) -> None:
