@@ -92,7 +92,7 @@ class Sources:
 
 
 def audit(
-    client: str,
+    client: str | SourceTree,
     *,
     against: str | None = None,
     baseline: str | None = None,
@@ -104,7 +104,7 @@ def audit(
     remember: bool = True,
     progress: Progress | None = None,
 ) -> Report:
-    """Audits a client against a target, both named as on the command line.
+    """Audits a client, named as on the command line or at hand, against a target that is named so.
 
     Raises DriftcheckError where one of them can't be had. `timeout` bounds the target's interpreter, in seconds;
     `model` is the architecture that will be run, where only its classes count. `remember` takes the report of an
@@ -125,7 +125,7 @@ def audit(
 
 
 def sources_of(
-    client: str,
+    client: str | SourceTree,
     *,
     against: str | None = None,
     baseline: str | None = None,
@@ -148,7 +148,7 @@ def sources_of(
         raise DriftcheckError(
             f"{against or DEFAULT_TARGET} holds no Python package; name a checkout, or {DEFAULT_TARGET}==X"
         )
-    tree = client_tree(client, settings=settings)
+    tree = client_tree(client, settings=settings) if isinstance(client, str) else client
     notices: list[str] = []
     chosen: str | None = None
     if baseline is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from driftcheck.errors import DriftcheckError
 
@@ -98,18 +98,26 @@ def add_releases(releases: argparse._ArgumentGroup) -> None:
         metavar="TARGET",
         help="the release the client was written for (default: what its metadata say, else the best-fitting one)",
     )
+    add_model(releases)
+    add_reach(releases)
+    add_static(releases)
     releases.add_argument(
+        "--no-cache", action="store_true", help="look at everything again, even where nothing has changed"
+    )
+
+
+def add_model(parser: argparse._ActionsContainer) -> None:
+    """The option that says which model will be loaded."""
+    parser.add_argument(
         "--model",
         metavar="ARCHITECTURE",
         help="the model that will be loaded, LlamaForCausalLM for example: only its classes count",
     )
-    add_reach(releases)
-    releases.add_argument(
-        "--static", action="store_true", help="read sources only, ask no interpreter for confirmation"
-    )
-    releases.add_argument(
-        "--no-cache", action="store_true", help="look at everything again, even where nothing has changed"
-    )
+
+
+def add_static(parser: argparse._ActionsContainer) -> None:
+    """The option that leaves the interpreter out."""
+    parser.add_argument("--static", action="store_true", help="read sources only, ask no interpreter for confirmation")
 
 
 def add_reach(parser: argparse._ActionsContainer) -> None:
@@ -156,7 +164,7 @@ def run_audit(options: argparse.Namespace, complain: Callable[[str], None]) -> i
             write_stdout(text)
         else:
             write_file(options.output, text)
-    for failure in failures:
+    for failure in failures.values():
         complain(str(failure))
     if failures:
         return COULD_NOT_CHECK
@@ -217,7 +225,8 @@ def rendered(placed: Sequence[Placed], options: argparse.Namespace, *, as_list: 
     """The reports in the form that is asked for."""
     reports = [each.report for each in placed]
     if options.format == "text":
-        return _text(reports, options)
+        stream = sys.stdout if options.output is None else None
+        return text_of(reports, stream, explain_unresolved=options.explain_unresolved)
     if options.format == "json":
         from driftcheck.report.json_report import render_json, render_json_list
 
@@ -228,15 +237,14 @@ def rendered(placed: Sequence[Placed], options: argparse.Namespace, *, as_list: 
     return _for_services(placed, options.format)
 
 
-def _text(reports: Sequence[Report], options: argparse.Namespace) -> str:
+def text_of(reports: Sequence[Report], stream: TextIO | None, *, explain_unresolved: bool = False) -> str:
+    """The reports for people, as wide and as colourful as the stream they go to; None is a file."""
     from driftcheck.output import columns, is_coloured
     from driftcheck.report.text import render_text
 
-    stream = sys.stdout if options.output is None else None
-    width, colour = columns(stream), options.output is None and is_coloured(stream)
+    width, colour = columns(stream), stream is not None and is_coloured(stream)
     return "\n".join(
-        render_text(report, width=width, colour=colour, explain_unresolved=options.explain_unresolved)
-        for report in reports
+        render_text(report, width=width, colour=colour, explain_unresolved=explain_unresolved) for report in reports
     )
 
 

@@ -18,6 +18,7 @@ from driftcheck.output import check_output, write_file
 from driftcheck.progress import Progress
 from driftcheck.report.placed import Placed
 from driftcheck.selection import Selection, selected, suppressed, without_known
+from driftcheck.tree import SourceTree
 
 _Replacements = Mapping[str, Sequence[Replacement]]
 
@@ -78,26 +79,26 @@ class Audits:
         """True where something was found at or above what the settings of its client say."""
         return any(placed.fails(finding) for placed in self.placed for finding in placed.report.findings)
 
-    def run(self, clients: Sequence[str]) -> list[DriftcheckError]:
-        """Audits all clients; gives what kept some of them from being checked."""
-        failures: list[DriftcheckError] = []
+    def run(self, clients: Sequence[str | SourceTree]) -> dict[int, DriftcheckError]:
+        """Audits all clients; gives what kept some of them from being checked, by their number."""
+        failures: dict[int, DriftcheckError] = {}
         with progress_display() as progress:
-            for client, settings in zip(clients, self.settings, strict=True):
+            for number, (client, settings) in enumerate(zip(clients, self.settings, strict=True)):
                 try:
                     self.placed.append(self._audited(client, settings, progress))
                 except DriftcheckError as error:
-                    failures.append(error)
+                    failures[number] = error
         if self.manner.write_known is not None and not failures:
             self.placed = list(_all_known(self.placed, self.manner.write_known))
         if not failures:
             self._shrink()
         return failures
 
-    def _audited(self, client: str, settings: Configuration, progress: Progress) -> Placed:
+    def _audited(self, client: str | SourceTree, settings: Configuration, progress: Progress) -> Placed:
         from driftcheck.audit import audit
 
         report = audit(client, against=settings.against, **self.manner.asked(settings, progress))
-        folder = client_folder(client)
+        folder = client_folder(client) if isinstance(client, str) else None
         report = suppressed(report)
         if settings.known in self._known:
             report = self._without_known(report, settings.known, folder)
@@ -115,7 +116,7 @@ class Audits:
         known.gone += gone
         return report
 
-    def _selection(self, client: str, settings: Configuration, folder: Path | None) -> Selection:
+    def _selection(self, client: str | SourceTree, settings: Configuration, folder: Path | None) -> Selection:
         ref = self.manner.diff_base
         changed: frozenset[str] | None = None
         if ref is not None:
@@ -123,7 +124,7 @@ class Audits:
 
             if folder is None:
                 raise DriftcheckError(f"--diff-base: {client} is no folder of a clone; name one by its path")
-            changed = changed_since(ref, folder, client_tree(client))
+            changed = changed_since(ref, folder, _tree(client, Settings()))
         return Selection(
             select=settings.select,
             ignore=settings.ignore,
@@ -134,7 +135,7 @@ class Audits:
         )
 
     def _replacements(
-        self, client: str, settings: Configuration, report: Report
+        self, client: str | SourceTree, settings: Configuration, report: Report
     ) -> Mapping[str, Sequence[Replacement]]:
         """What the fixes of a client come to, where the format has room for it."""
         entries = [*report.findings, *(entry.finding for entry in report.accepted)]
@@ -142,7 +143,7 @@ class Audits:
             return {}
         from driftcheck.fixes.replacements import replacements
 
-        tree = client_tree(client, settings=Settings(offline=self.manner.offline, python=settings.python))
+        tree = _tree(client, Settings(offline=self.manner.offline, python=settings.python))
         return replacements(entries, tree.read)
 
     def _shrink(self) -> None:
@@ -161,6 +162,10 @@ class Audits:
             except DriftcheckError as error:
                 notice = f"{number}, but {error}"
             self.placed = [_noticed(placed, notice) for placed in self.placed]
+
+
+def _tree(client: str | SourceTree, settings: Settings) -> SourceTree:
+    return client_tree(client, settings=settings) if isinstance(client, str) else client
 
 
 def _noticed(placed: Placed, notice: str) -> Placed:

@@ -25,9 +25,14 @@ _SURFACE = "Prints what the target offers: the signature of a symbol, as its sou
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0 nothing found, 1 findings, 2 could not check."""
     try:
-        options = _parser().parse_args(arguments)
+        own, following = _divided(sys.argv[1:] if arguments is None else arguments)
+        options = _parser().parse_args(own)
+        if following is not None:
+            options.program = following
         command = {
             "audit": _audit,
+            "environment": _environment,
+            "gate": _gate,
             "fix": _fix,
             "restore": _restore,
             "extract": _extract,
@@ -44,6 +49,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:  # noqa: BLE001 - whatever is left is a fault of ours, and a user needs no traceback
         _confess(error)
         return _COULD_NOT_CHECK
+
+
+def _divided(arguments: Sequence[str]) -> tuple[list[str], list[str] | None]:
+    """The arguments of driftcheck's own, and after `--` those of the command that `gate` is to become."""
+    words = list(arguments)
+    if words[:1] != ["gate"] or "--" not in words:
+        return words, None
+    end = words.index("--")
+    return words[:end], words[end + 1 :]
 
 
 def _complain(message: str) -> None:
@@ -78,6 +92,7 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_audit(commands)
     _add_fix(commands)
+    _add_gate(commands)
     _add_surface(commands)
     _add_explain(commands)
     _add_extract(commands)
@@ -120,6 +135,22 @@ def _add_fix(commands: argparse._SubParsersAction[_Parser]) -> None:
     add_restore(commands.add_parser("restore", help="take a fix back", description=RESTORE, allow_abbrev=False))
 
 
+def _add_gate(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.gate_cli import (
+        ENVIRONMENT,
+        ENVIRONMENT_NOTES,
+        GATE,
+        GATE_NOTES,
+        GATE_USAGE,
+        add_environment,
+        add_gate,
+    )
+
+    add_gate(_command(commands, "gate", "audit an environment, then run a command in it", GATE, GATE_NOTES, GATE_USAGE))
+    said = "say which installed distributions fit"
+    add_environment(_command(commands, "environment", said, ENVIRONMENT, ENVIRONMENT_NOTES))
+
+
 def _add_surface(commands: argparse._SubParsersAction[_Parser]) -> None:
     from driftcheck.audit_cli import add_reach
 
@@ -155,6 +186,18 @@ def _audit(options: argparse.Namespace) -> int:
     from driftcheck.audit_cli import run_audit
 
     return run_audit(options, _complain)
+
+
+def _gate(options: argparse.Namespace) -> int:
+    from driftcheck.gate_cli import run_gate
+
+    return run_gate(options, _complain)
+
+
+def _environment(options: argparse.Namespace) -> int:
+    from driftcheck.gate_cli import run_environment
+
+    return run_environment(options)
 
 
 def _fix(options: argparse.Namespace) -> int:

@@ -368,6 +368,22 @@ class Report:
     accepted: tuple[Accepted, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class EnvironmentEntry:
+    """One installed distribution that uses the target: what it requires of it, and whether it fits.
+
+    `is_met` is None where it requires nothing of it; `fault` says why it could not be checked, `report` is then None.
+    """
+
+    name: str
+    version: str | None
+    requires: tuple[str, ...]
+    is_met: bool | None
+    report: Report | None
+    is_failed: bool
+    fault: str | None = None
+
+
 FixStatus = Literal["proved", "unproved", "unsafe", "person"]
 
 

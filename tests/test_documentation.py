@@ -52,7 +52,7 @@ def test_readme_shows_the_help(command: str, pytestconfig: pytest.Config) -> Non
 
 def test_help_of_every_command_is_shown() -> None:
     done = run([sys.executable, "-m", "driftcheck", "--help"], PYTHONPATH=str(ROOT))
-    commands = re.findall(r"^    (\w+)  ", done.stdout, re.MULTILINE)
+    commands = re.findall(r"^    (\w+)(?:  |$)", done.stdout, re.MULTILINE)
     assert commands
     assert [f"driftcheck {command} --help" for command in commands] == HELP
 

@@ -6,9 +6,7 @@ import hashlib
 import json
 import os
 import re
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -56,6 +54,9 @@ class Distribution:
         try:
             origin = json.loads(_read(self.information / "direct_url.json") or b"{}")
             if origin.get("dir_info", {}).get("editable") is True:
+                import urllib.parse
+                import urllib.request
+
                 parts = urllib.parse.urlsplit(origin["url"])
                 return Path(urllib.request.url2pathname(parts.path))
         except (ValueError, AttributeError, KeyError, TypeError):
@@ -136,7 +137,7 @@ def _find(name: str, interpreter: Interpreter) -> InstalledTree | None:
     distribution = _by_name(name, interpreter)
     if distribution is None or _is_shadowed(name, distribution, interpreter):
         return _by_import_name(name, interpreter)
-    tree = _tree(distribution, interpreter.executable)
+    tree = tree_of(distribution, interpreter.executable)
     return tree if tree.paths else _by_import_name(name, interpreter)
 
 
@@ -150,7 +151,8 @@ def _is_shadowed(name: str, distribution: Distribution, interpreter: Interpreter
     return False
 
 
-def _tree(distribution: Distribution, executable: Path) -> InstalledTree:
+def tree_of(distribution: Distribution, executable: Path) -> InstalledTree:
+    """The files of a distribution, those of its project where it is installed in editable mode."""
     about = distribution.metadata()
     fallback = distribution.information.name.partition("-")[0]
     editable = distribution.editable_folder()
@@ -181,7 +183,7 @@ def _tree(distribution: Distribution, executable: Path) -> InstalledTree:
 
 def _by_name(name: str, interpreter: Interpreter) -> Distribution | None:
     wanted = normalized(name)
-    for site, entries in _sites(interpreter):
+    for site, entries in sites_of(interpreter.search_path):
         for entry in entries:
             if entry.endswith((".dist-info", ".egg-info")):
                 head = entry.rpartition(".")[0].partition("-")[0]
@@ -194,13 +196,13 @@ def _by_import_name(name: str, interpreter: Interpreter) -> InstalledTree | None
     """The first importable package or module of that name, with the distribution that brought it if one did."""
     if not name.isidentifier():
         return None
-    for site, entries in _sites(interpreter):
+    for site, entries in sites_of(interpreter.search_path):
         there = [entry for entry in (name, f"{name}.py") if entry in entries]
         if not there or not _is_importable(site / there[0]):
             continue
         owner = _owner(name, site, entries)
         if owner is not None:
-            return _tree(owner, interpreter.executable)
+            return tree_of(owner, interpreter.executable)
         return InstalledTree(
             site,
             (there[0],),
@@ -223,9 +225,9 @@ def _owner(name: str, site: Path, entries: list[str]) -> Distribution | None:
     return None
 
 
-def _sites(interpreter: Interpreter) -> Iterator[tuple[Path, list[str]]]:
-    """The folders of the search path that can be listed, with the sorted names in them."""
-    for folder in interpreter.search_path:
+def sites_of(search_path: Sequence[str]) -> Iterator[tuple[Path, list[str]]]:
+    """The folders of a search path that can be listed, with the sorted names in them."""
+    for folder in search_path:
         try:
             yield Path(folder), sorted(os.listdir(folder))
         except OSError:
