@@ -26,11 +26,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0 nothing found, 1 findings, 2 could not check."""
     try:
         own, following = _divided(sys.argv[1:] if arguments is None else arguments)
-        options = _parser().parse_args(own)
+        options = command_parser().parse_args(own)
         if following is not None:
             options.program = following
         command = {
             "audit": _audit,
+            "completion": _completion,
+            "configuration": _configuration,
             "environment": _environment,
             "gate": _gate,
             "fix": _fix,
@@ -86,7 +88,8 @@ class _Parser(argparse.ArgumentParser):
         raise DriftcheckError(f"{message} (see {self.prog} --help)")
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
     parser = _Parser(prog="driftcheck", description=_DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"driftcheck {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
@@ -96,6 +99,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_surface(commands)
     _add_explain(commands)
     _add_extract(commands)
+    _add_setup(commands)
     return parser
 
 
@@ -180,6 +184,27 @@ def _add_extract(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     said = "write the hidden states of a model, to train draft models with"
     add_extract(_command(commands, "extract", said, EXTRACT, EXTRACT_NOTES, EXTRACT_USAGE))
+
+
+def _add_setup(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.setup_cli import COMPLETION, COMPLETION_NOTES, CONFIGURATION, add_completion, add_configuration
+
+    said = "list the keys of [tool.driftcheck]"
+    add_configuration(commands.add_parser("configuration", help=said, description=CONFIGURATION, allow_abbrev=False))
+    said = "print a script for a shell's completion"
+    add_completion(_command(commands, "completion", said, COMPLETION, COMPLETION_NOTES))
+
+
+def _configuration(options: argparse.Namespace) -> int:
+    from driftcheck.setup_cli import run_configuration
+
+    return run_configuration(options)
+
+
+def _completion(options: argparse.Namespace) -> int:
+    from driftcheck.setup_cli import run_completion
+
+    return run_completion(options, command_parser())
 
 
 def _audit(options: argparse.Namespace) -> int:
