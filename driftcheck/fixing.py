@@ -302,9 +302,9 @@ def _without_past(report: Report) -> tuple[str, ...]:
         return ("without a baseline what an argument or name has become can't be told; --baseline names one",)
     if target.version is None or target.version != baseline.version:
         return ()
+    said = f"the client is taken to be written for {target.name} {target.version} itself"
     return (
-        f"the client is taken to be written for {target.name} {target.version} itself, so what an argument or name has"
-        " become can't be told; --baseline names the release that it worked with",
+        f"{said}, so what an argument or name has become can't be told; --baseline names the release it worked with",
     )
 
 

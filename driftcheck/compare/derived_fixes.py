@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import combinations
 
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts, near_name
@@ -19,17 +20,18 @@ from driftcheck.model import (
     ParameterKind,
     Signature,
 )
-from driftcheck.surface.declarations import ClassDeclaration
+from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee
-from driftcheck.surface.syntax import called_name
-from driftcheck.surface.types import Class
+from driftcheck.surface.syntax import called_name, own_nodes
+from driftcheck.surface.types import Class, Function
 from driftcheck.surface.words import encoded
 from driftcheck.usage.places import location_of
-from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, StringUsage
+from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, ReturnUsage, StringUsage
 
 _FILES_READ = 24
 _PLAIN = ("bool", "bytes", "float", "int", "str")
+_MOST_VALUES = 12
 _POSITIONAL = (ParameterKind.POSITIONAL_ONLY, ParameterKind.POSITIONAL_OR_KEYWORD)
 
 
@@ -146,6 +148,16 @@ class DerivedFixes:
         if problem.kind in (Kind.TOO_MANY_POSITIONAL_ARGUMENTS, Kind.POSITIONAL_SHIFT) and before is not None:
             return _named(usage, callee.signature, before) or _without_gone(usage, callee.signature, before)
         return None
+
+    def of_unpacking(self, usage: ReturnUsage) -> Fix | None:
+        """The values that come behind those that there were, taken as well and left alone."""
+        if usage.use != "unpack" or usage.has_star or not isinstance(usage.callee, Function):
+            return None
+        now = usage.callee.declaration
+        before = _declared(self.relocation.baseline, now)
+        if before is None or not _has_only_gained(before, now, usage.count):
+            return None
+        return Fix("unsafe", "take what comes behind as well, and leave it alone", (Edit("take-rest", usage.location),))
 
     def own_value(self, callee: Callee, parameter: str) -> str | None:
         """The literal that the target's own calls pass for a parameter, None where they pass different things."""
@@ -270,6 +282,77 @@ def _class(program: Program | None, symbol: str) -> ClassDeclaration | None:
     module, _, name = symbol.rpartition(".")
     found = program.imported_name(module, name) if program.has_module(module) else None
     return found.declaration if isinstance(found, Class) else None
+
+
+def _declared(program: Program | None, function: FunctionDeclaration) -> FunctionDeclaration | None:
+    """What a program has under the name of another's function."""
+    if program is None:
+        return None
+    if function.owner is None:
+        name = (
+            program.imported_name(function.module.name, function.name)
+            if function.qualified_name.isidentifier()
+            else None
+        )
+        return name.declaration if isinstance(name, Function) else None
+    owner = _class(program, function.owner.symbol)
+    return owner.members[function.name][-1].function if owner is not None and function.name in owner.members else None
+
+
+def _has_only_gained(before: FunctionDeclaration, now: FunctionDeclaration, count: int) -> bool:
+    """True where a function that gave so many values gives others behind them, as it says and as it does."""
+    old, new = _tuple_said(before), _tuple_said(now)
+    if len(old) != count or len(new) <= count or old != new[:count]:
+        return False
+    kept = [chosen for chosen in combinations(range(len(new)), count) if tuple(new[place] for place in chosen) == old]
+    if len(kept) == 1:
+        return True
+    # What is said of them does not tell the values apart, so what is returned has to.
+    was, given = _columns(before, len(old)), _columns(now, len(new))
+    likeness = {chosen: sum(len(was[i] & given[place]) for i, place in enumerate(chosen)) for chosen in kept}
+    first = likeness.pop(tuple(range(count)))
+    return first > max(likeness.values())
+
+
+def _tuple_said(function: FunctionDeclaration) -> tuple[str, ...]:
+    """What a function says of each of the values that it gives."""
+    said = function.node.returns
+    if isinstance(said, ast.Constant) and isinstance(said.value, str):
+        try:
+            said = ast.parse(said.value, mode="eval").body
+        except (SyntaxError, ValueError, RecursionError):
+            return ()
+    if (
+        not isinstance(said, ast.Subscript)
+        or not isinstance(said.slice, ast.Tuple)
+        or len(said.slice.elts) > _MOST_VALUES
+    ):
+        return ()
+    elements = said.slice.elts
+    is_tuple = ast.unparse(said.value).rpartition(".")[2] in ("tuple", "Tuple")
+    is_open = any(isinstance(each, ast.Constant) and each.value is Ellipsis for each in elements)
+    return tuple(ast.unparse(each) for each in elements) if is_tuple and not is_open else ()
+
+
+def _columns(function: FunctionDeclaration, count: int) -> list[set[str]]:
+    """What is returned at each place of a tuple, by the function or what overrides it in its module."""
+    found: list[set[str]] = [set() for _ in range(count)]
+    for each in [function, *_overrides(function)]:
+        for node in own_nodes(each.body):
+            value = node.value if isinstance(node, ast.Return) else None
+            if isinstance(value, ast.Tuple) and len(value.elts) == count:
+                for column, element in zip(found, value.elts, strict=True):
+                    column.add(ast.unparse(element))
+    return found
+
+
+def _overrides(function: FunctionDeclaration) -> Iterator[FunctionDeclaration]:
+    owner = function.owner
+    for other in function.module.classes() if owner is not None else ():
+        bases = [each.id for each in other.node.bases if isinstance(each, ast.Name)]
+        override = other.members[function.name][-1].function if function.name in other.members else None
+        if owner is not None and owner.name in bases and override is not None:
+            yield override
 
 
 def _are_alike(one: ast.expr, other: ast.expr) -> bool:

@@ -520,7 +520,8 @@ class Findings:
             return []
         severity = Severity.WARNING if is_none or usage.is_type_ignored else Severity.ERROR
         message = f"{name}(): {verdict.reason}"
-        return [self._plain(usage, Kind.RETURN_CHANGED, severity, verdict, message, raises)]
+        found = self._plain(usage, Kind.RETURN_CHANGED, severity, verdict, message, raises)
+        return [replace(found, fix=self.fixes.of_unpacking(usage))]
 
     def changed(self, usage: AttributeUsage | CallUsage | ImportUsage, verdict: Verdict) -> list[Finding]:
         """The findings for a name that is there, but is another sort of thing than in the baseline, or deprecated."""

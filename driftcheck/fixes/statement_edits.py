@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import libcst
 
 from driftcheck.fixes.document import Document, New, Refused, Statement, dotted, statements
-from driftcheck.model import Edit
+from driftcheck.fixes.sequences import Row
+from driftcheck.model import Edit, Location
 
 _RESULT = "output"
 
@@ -31,6 +32,66 @@ class LineChange:
             assigned = libcst.Assign([libcst.AssignTarget(libcst.Name(self.name))], statement.value)
             updated = updated.with_changes(body=[assigned])
         return libcst.FlattenSentinel([updated, *rest])
+
+
+@dataclass(eq=False)
+class RestTaken:
+    """Targets that take whatever comes behind them too, under a name that nobody reads."""
+
+    name: str
+
+    def __call__(self, updated: libcst.CSTNode) -> New:
+        assert isinstance(updated, libcst.Tuple | libcst.List)
+        rest = libcst.StarredElement(libcst.Name(self.name))
+        if isinstance(updated, libcst.List):
+            row = Row.of(updated.elements, updated.lbracket.whitespace_after, updated.rbracket.whitespace_before)
+            before, elements, behind = row.with_item(len(row.items), rest).separated()
+            return updated.with_changes(
+                elements=elements,
+                lbracket=updated.lbracket.with_changes(whitespace_after=before),
+                rbracket=updated.rbracket.with_changes(whitespace_before=behind),
+            )
+        if not updated.lpar:
+            _, elements, _ = Row.of(updated.elements).with_item(len(updated.elements), rest).separated()
+            return updated.with_changes(elements=elements)
+        *outer, opening = updated.lpar
+        closing, *rest_of = updated.rpar
+        row = Row.of(updated.elements, opening.whitespace_after, closing.whitespace_before)
+        before, elements, behind = row.with_item(len(row.items), rest).separated()
+        return updated.with_changes(
+            elements=elements,
+            lpar=[*outer, opening.with_changes(whitespace_after=before)],
+            rpar=[closing.with_changes(whitespace_before=behind), *rest_of],
+        )
+
+
+def take_rest(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Unpacks a result into the names that there are, and what comes behind into one that nobody reads."""
+    del is_guarded
+    node = _targets(document, edit.location)
+    if node is None:
+        raise Refused("the result is not unpacked at that place")
+    if any(isinstance(each, libcst.StarredElement) for each in node.elements):
+        raise Refused("a rest is taken already")
+    if document.claim(node, "rest", ""):
+        document.changed(node, RestTaken, lambda: RestTaken(_rest(document)))
+
+
+def _targets(document: Document, location: Location) -> libcst.Tuple | libcst.List | None:
+    """The outermost targets at a place, of which the brackets of a tuple are a part and no part."""
+    first, last = (location.line, location.column - 1), (location.end_line, location.end_column - 1)
+    found: dict[tuple[tuple[int, int], tuple[int, int]], libcst.Tuple | libcst.List] = {}
+    for node, place in document.positions.items():
+        start, end = (place.start.line, place.start.column), (place.end.line, place.end.column)
+        if isinstance(node, libcst.Tuple | libcst.List) and node.elements and first <= start and end <= last:
+            found[start, (-end[0], -end[1])] = node
+    return found[min(found)] if found else None
+
+
+def _rest(document: Document) -> str:
+    """The name for what nobody reads: where `_` is a function, for translations as a rule, it stays one."""
+    is_called = any(isinstance(each, libcst.Call) and dotted(each.func) == "_" for each in document.parents)
+    return "_rest" if is_called else "_"
 
 
 def insert_call_after(document: Document, edit: Edit, *, is_guarded: bool) -> None:

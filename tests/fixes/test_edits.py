@@ -59,6 +59,8 @@ CALLS = [
     "one.two = one.two\none.two += one.two\nx: one.two = one.two\ndel one.two\n",
     "x = reply[0]\nreply[0] = reply[1]\nfor reply[0] in (run()[0])[0]: (x := reply[0])\nx[  # first\n    0\n]\n",
     "reply = run(\n    a=1,\n)[0]\nreturn_ = lambda: reply[0]if reply[0]else(reply[0])\n",
+    "a, b = run(a=1)\n(a, b), [c, d] = run(a=1)\n(\n    a,  # first\n    b\n) = (c, ) = run()\nfor a, b in c: e\n",
+    "(\n    a,\n    # about b\n    b,\n) = [\n    c, d,  # both\n] = run()\nx = [a for (a, b), c in run(b=2)]\n",
     "match one.two:\n    case one.two(two=one.two): run(a=1)\n",
 ]
 IMPORTS = [
@@ -168,6 +170,9 @@ class Cases:
                 ("*added", {}),
             ):
                 yield _edit("add-parameter", place, parameter=written, **more), partial(_add_parameter, written, more)
+        elif isinstance(node, ast.Tuple | ast.List) and isinstance(node.ctx, ast.Store):
+            if not any(isinstance(each, ast.Starred) for each in node.elts):
+                yield _edit("take-rest", self._at(node)), _take_rest
         elif isinstance(node, ast.Subscript):
             yield _edit("unwrap-subscript", self._at(node)), _unwrap
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -305,6 +310,10 @@ def _within(function: Any) -> Iterator[ast.AST]:
 
 def _unwrap(tree: Tree, node: Any) -> None:
     _put(tree, node, node.value)
+
+
+def _take_rest(_: Tree, node: Any) -> None:
+    node.elts.append(ast.Starred(ast.Name("_", ast.Store()), ast.Store()))
 
 
 def _rename_string(_: Tree, node: Any) -> None:
