@@ -302,10 +302,9 @@ def _without_past(report: Report) -> tuple[str, ...]:
         return ("without a baseline what an argument or name has become can't be told; --baseline names one",)
     if target.version is None or target.version != baseline.version:
         return ()
-    said = f"the client is taken to be written for {target.name} {target.version} itself"
-    return (
-        f"{said}, so what an argument or name has become can't be told; --baseline names the release it worked with",
-    )
+    itself = f"the client is taken to be written for {target.name} {target.version} itself"
+    unknown = "so what an argument or name has become can't be told"
+    return (f"{itself}, {unknown}; --baseline names the release that it worked with",)
 
 
 _RANK = {"proved": 0, "unproved": 1, "unsafe": 2, "person": 3}
@@ -323,6 +322,7 @@ _GUARDED = (
     "rename-argument",
     "rename-attribute",
     "rename-string",
+    "rename-strings",
     "unwrap-subscript",
 )
 

@@ -10,6 +10,7 @@ from itertools import combinations
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts, near_name
 from driftcheck.compare.relocation import NewHome, Relocation
+from driftcheck.compare.strings import Strings
 from driftcheck.model import (
     Applicability,
     Edit,
@@ -32,6 +33,8 @@ from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Retu
 _FILES_READ = 24
 _PLAIN = ("bool", "bytes", "float", "int", "str")
 _MOST_VALUES = 12
+# A name in a module, or a name in a class of it.
+_WITHIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _POSITIONAL = (ParameterKind.POSITIONAL_ONLY, ParameterKind.POSITIONAL_OR_KEYWORD)
 
 
@@ -89,14 +92,38 @@ class DerivedFixes:
         """The dotted path to where a thing is now."""
         if usage.role != "path":
             return None
-        separator = ":" if ":" in usage.text else "."
-        owner, _, name = usage.text.replace(":", ".").rpartition(".")
-        home = self._home(owner, name)
-        to = f"{home.module}{separator}{home.name}" if home is not None else ""
+        named = _WITHIN.fullmatch(usage.beside)
+        if named is not None and self._is_module(usage.text):
+            was = f"{usage.text}:{usage.beside}"
+            edit = Edit("rename-strings", usage.location, (("was", was), ("to", self.new_path(was))))
+            said = edit.parameter("to") or ""
+            return Fix("unsafe", f"write {said.replace(':', ' and ')}", (edit,)) if said else Fix("manual", "", (edit,))
+        to = self.new_path(usage.text)
         edit = Edit("rename-string", usage.location, (("was", usage.text), ("to", to)))
+        return Fix("unsafe", f"write {to}", (edit,)) if to else Fix("manual", "", (edit,))
+
+    def _is_module(self, path: str) -> bool:
+        known = self.relocation.baseline
+        return self.program.has_module(path) or (known is not None and known.has_module(path))
+
+    def new_path(self, text: str) -> str:
+        """Where what a dotted path led to is now, with its `:` where it had one; "" where that can't be told.
+
+        What moved is a thing of a module; what stands behind it, the method of a class, goes with it.
+        """
+        parts = text.replace(":", ".").split(".")
+        split = len(text.partition(":")[0].split(".")) if ":" in text else len(parts) - 1
+        while ":" not in text and split > 1 and not self._is_module(".".join(parts[:split])):
+            split -= 1
+        if split == 1:
+            split = len(parts) - 1
+        home = self._home(".".join(parts[:split]), parts[split])
         if home is None:
-            return Fix("manual", "", (edit,))
-        return Fix("unsafe", f"write {to}", (edit,))
+            return ""
+        name = ".".join([home.name, *parts[split + 1 :]])
+        if split + 1 < len(parts) and Strings(self.program, None).path(f"{home.module}.{name}")[0] != "fits":
+            return ""
+        return f"{home.module}{':' if ':' in text else '.'}{name}"
 
     def of_member(self, usage: AttributeUsage, symbol: str, location: Location) -> Fix | None:
         """The new name of a member that its class has under another name now."""

@@ -494,8 +494,7 @@ class Findings:
             absent = verdict.absent
             missing = f"{absent.owner}.{absent.name}" if absent is not None else usage.text
             message = f"{usage.text} leads nowhere" + (f": {missing} is gone" if missing != usage.text else "")
-            owner, _, name = usage.text.replace(":", ".").rpartition(".")
-            home = self.relocation.home(owner, name)
+            home = self.relocation.home(absent.owner, absent.name) if absent is not None else None
             message += f"; {home.name} is in {home.module}" if home is not None else ""
             raises = "ImportError when it is resolved"
         severity = Severity.NOTE if usage.role == "logger" else Severity.ERROR

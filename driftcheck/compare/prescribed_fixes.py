@@ -18,7 +18,7 @@ from driftcheck.usage.usages import CallUsage
 _PLACEHOLDER = re.compile(r"\{(\w+)\}")
 # Placeholders that only the edit itself can fill.
 _LEFT = ("result",)
-_MOVES = ("move-import", "move-attribute", "rename-string")
+_MOVES = ("move-import", "move-attribute", "rename-string", "rename-strings")
 
 
 class PrescribedFixes:
@@ -78,8 +78,9 @@ class PrescribedFixes:
         if self.target.resolved(new) is None:
             return None
         if ":" in was:
-            owner, _, name = new.rpartition(".")
-            return f"{owner}:{name}"
+            count = len(was.partition(":")[2].split("."))
+            names = new.split(".")
+            return f"{'.'.join(names[:-count])}:{'.'.join(names[-count:])}"
         return new
 
     # Places

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import libcst
 
@@ -128,6 +129,28 @@ def rename_string(document: Document, edit: Edit, *, is_guarded: bool) -> None:
     if document.claim(node, "text", new):
         text = libcst.SimpleString(f"{node.quote}{new}{node.quote}")
         document.changed(node, Replaced, lambda: Replaced(text))
+
+
+def rename_strings(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Writes another module and another name in it, where two strings of a call say them one after the other."""
+    if is_guarded:
+        raise Refused("a text is the same for every release")
+    was, new = ((edit.parameter(each) or "").partition(":") for each in ("was", "to"))
+    first = next(document.starting_at(edit.location, libcst.SimpleString), None)
+    argument = document.parents.get(first) if first is not None else None
+    call = document.parents.get(argument) if argument is not None else None
+    if first is None or not isinstance(call, libcst.Call) or not isinstance(argument, libcst.Arg):
+        raise Refused("the texts are not written there in one piece each")
+    following = call.args[next(index for index, each in enumerate(call.args) if each is argument) + 1 :]
+    second = following[0].value if following else None
+    if not isinstance(second, libcst.SimpleString):
+        raise Refused("the texts are not written there in one piece each")
+    for node, old, text in ((first, was[0], new[0]), (second, was[2], new[2])):
+        if node.raw_value != old or node.prefix:
+            raise Refused("the texts are not written there in one piece each")
+        if text != old and document.claim(node, "text", text):
+            string = libcst.SimpleString(f"{node.quote}{text}{node.quote}")
+            document.changed(node, Replaced, partial(Replaced, string))
 
 
 def unwrap_subscript(document: Document, edit: Edit, *, is_guarded: bool) -> None:

@@ -17,7 +17,13 @@ from driftcheck.fixes.changes import check_path
 from driftcheck.fixes.document import Contradicted, Document, Refused
 from driftcheck.fixes.function_edits import add_parameter
 from driftcheck.fixes.import_edits import move_import
-from driftcheck.fixes.name_edits import move_attribute, rename_attribute, rename_string, unwrap_subscript
+from driftcheck.fixes.name_edits import (
+    move_attribute,
+    rename_attribute,
+    rename_string,
+    rename_strings,
+    unwrap_subscript,
+)
 from driftcheck.fixes.statement_edits import insert_call_after, take_rest
 from driftcheck.fixes.tidying import tidied
 from driftcheck.model import Edit
@@ -40,6 +46,7 @@ RECIPES: Mapping[str, _Recipe] = {
     "rename-argument": rename_argument,
     "rename-attribute": rename_attribute,
     "rename-string": rename_string,
+    "rename-strings": rename_strings,
     "take-rest": take_rest,
     "unwrap-subscript": unwrap_subscript,
 }

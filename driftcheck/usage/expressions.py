@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections import deque
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any, Literal
 
 from driftcheck.surface.declarations import (
@@ -82,6 +83,7 @@ class Expressions:
         self._awaited: set[int] = set()
         self._discarded: set[int] = set()
         self._loggers: set[int] = set()
+        self._beside: dict[int, str] = {}
         # Into how many targets the result of a call is unpacked.
         self._counts: dict[int, int] = {}
         self._prefixes = tuple(f"{name}." for name in sorted(program.target_index.top_level))
@@ -203,7 +205,7 @@ class Expressions:
         if text.isidentifier():
             self._mention(text)
         if text.startswith(self._prefixes) and " " not in text:
-            self._emit(StringUsage(*self._common(node), text, "path"))
+            self._emit(StringUsage(*self._common(node), text, "path", beside=self._beside.get(id(node), "")))
 
     def _visit_name(self, node: ast.Name) -> None:
         """A name; one that nothing but a star import can have brought is a usage."""
@@ -265,6 +267,10 @@ class Expressions:
             self._visit(node.func)
         callee = self._infer(node.func)
         self._note_string(node, callee)
+        for argument, following in pairwise(node.args):
+            if isinstance(argument, ast.Constant) and isinstance(following, ast.Constant):
+                # As `wrap("package.module", "Class.method", wrapper)` has them.
+                self._beside[id(argument)] = following.value if isinstance(following.value, str) else ""
         for argument in node.args:
             self._visit(argument)
         for keyword in node.keywords:

@@ -141,12 +141,13 @@ class StringUsage(Usage):
     """A string that may name something of the target.
 
     `role` is "path" for a dotted path, "logger" for the name of a logger, "method" for the first argument of a call of
-    the method `caller`.
+    the method `caller`. `beside` is the string that is passed next to a path, where it may name something in there.
     """
 
     text: str
     role: Literal["path", "logger", "method"]
     caller: str = ""
+    beside: str = ""
 
 
 @dataclass(eq=False, slots=True)

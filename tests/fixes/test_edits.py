@@ -61,6 +61,7 @@ CALLS = [
     "reply = run(\n    a=1,\n)[0]\nreturn_ = lambda: reply[0]if reply[0]else(reply[0])\n",
     "a, b = run(a=1)\n(a, b), [c, d] = run(a=1)\n(\n    a,  # first\n    b\n) = (c, ) = run()\nfor a, b in c: e\n",
     "(\n    a,\n    # about b\n    b,\n) = [\n    c, d,  # both\n] = run()\nx = [a for (a, b), c in run(b=2)]\n",
+    "run('old.home', 'A.b', a=1)\nrun(\n    \"old.home\",  # where\n    'A.b')\n",
     "match one.two:\n    case one.two(two=one.two): run(a=1)\n",
 ]
 IMPORTS = [
@@ -177,6 +178,8 @@ class Cases:
             yield _edit("unwrap-subscript", self._at(node)), _unwrap
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield _edit("rename-string", self._at(node), was=node.value, to="new text"), _rename_string
+            if node.value == "old.home":
+                yield _edit("rename-strings", self._at(node), was="old.home:A.b", to="new.home:B.b"), _rename_strings
 
     def _of_call(self, node: ast.Call) -> Iterator[tuple[Any, ...]]:
         callee = self._name_of(node.func) if isinstance(node.func, ast.Attribute) else self._at(node.func)
@@ -318,6 +321,11 @@ def _take_rest(_: Tree, node: Any) -> None:
 
 def _rename_string(_: Tree, node: Any) -> None:
     node.value = "new text"
+
+
+def _rename_strings(tree: Tree, node: Any) -> None:
+    call = _holder(tree, node)
+    node.value, call.args[1].value = "new.home", "B.b"
 
 
 def _add_argument(_: Tree, node: Any) -> None:
