@@ -38,6 +38,8 @@ def check_output(path: str, option: str = "--output") -> None:
     """Raises DriftcheckError where no file can be written at the path, before any work is done for it."""
     if Path(path).is_dir():
         raise DriftcheckError(f"{option} {path} is a folder: name a file")
+    if os.path.islink(os.path.realpath(path)):
+        raise DriftcheckError(f"{option} {path} is a link that leads nowhere: name a file")
     if not _is_special(path) and not Path(os.path.realpath(path)).parent.is_dir():
         raise DriftcheckError(f"{option} {path}: its folder does not exist")
 

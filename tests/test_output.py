@@ -130,3 +130,30 @@ def test_what_the_encoding_lacks_is_escaped() -> None:
 def test_stdout_gets_the_text(capsys: pytest.CaptureFixture[str]) -> None:
     write_stdout("één\n")
     assert capsys.readouterr().out == "één\n"
+
+
+def test_a_link_that_leads_nowhere_makes_the_file_it_names_or_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    check_output(str(tmp_path / "link"))
+    write_file(str(tmp_path / "link"), "text")
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "text"
+    (tmp_path / "lost").symlink_to(tmp_path / "missing" / "file")
+    with pytest.raises(DriftcheckError, match="its folder does not exist"):
+        check_output(str(tmp_path / "lost"))
+
+
+def test_links_that_lead_in_a_circle_are_one_line(tmp_path: Path) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    with pytest.raises(DriftcheckError, match="is a link that leads nowhere"):
+        check_output(str(tmp_path / "loop"))
+    (tmp_path / "folder").symlink_to(tmp_path)
+    with pytest.raises(DriftcheckError, match="is a folder"):
+        check_output(str(tmp_path / "folder"))
+
+
+def test_nothing_is_written_through_a_link_beside_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", bytes)
+    (tmp_path / f".report.{os.getpid()}.00000000").symlink_to(tmp_path / "other")
+    with pytest.raises(DriftcheckError, match="can't be written"):
+        write_file(str(tmp_path / "report"), "text")
+    assert not (tmp_path / "other").exists()

@@ -26,17 +26,22 @@ ROOT = Path(__file__).parents[1]
 OLD = "def run(a, b): ...\n"
 NEW = "def run(a): ...\n"
 CLIENT = "import vllm\nvllm.run(1, b=2)\n"
-CONFIGURATION = '[tool.driftcheck]\nagainst = "./new/vllm"\nbaseline = "./old/vllm"\nexclude = ["new", "old"]\n'
+CONFIGURATION = '[tool.driftcheck]\nagainst = "../releases/new"\nbaseline = "../releases/old"\n'
 
 
 def project(folder: Path, client: str = CLIENT) -> Path:
-    """A project whose own configuration says all."""
-    for name, text in {"old/vllm/__init__.py": OLD, "new/vllm/__init__.py": NEW, "app/core.py": client}.items():
+    """A project whose own configuration says all, with the releases of its target beside it."""
+    files = {
+        "releases/old/vllm/__init__.py": OLD,
+        "releases/new/vllm/__init__.py": NEW,
+        "project/app/__init__.py": "",
+        "project/app/core.py": client,
+        "project/pyproject.toml": f'[project]\nname = "app"\n{CONFIGURATION}',
+    }
+    for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, encoding="utf-8")
-    (folder / "app/__init__.py").touch()
-    (folder / "pyproject.toml").write_text(f'[project]\nname = "app"\n{CONFIGURATION}', encoding="utf-8")
-    return folder
+    return folder / "project"
 
 
 # Configuration
@@ -190,7 +195,7 @@ def committed(folder: Path) -> None:
 def test_pre_commit_runs_the_hook(tmp_path: Path) -> None:
     hooks = tmp_path / "hooks"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(hooks)], check=True)
-    folder = project(tmp_path / "project")
+    folder = project(tmp_path)
     committed(folder)
     command = ["uv", "tool", "run", "pre-commit", "try-repo", str(hooks), "driftcheck", "--all-files"]
     home = {"PRE_COMMIT_HOME": str(tmp_path / "home"), "DRIFTCHECK_CACHE_DIR": str(tmp_path / "cache")}
@@ -252,7 +257,7 @@ def run_action(folder: Path, runner: Path, **given: str) -> tuple[int, str]:
 
 @pytest.mark.index
 def test_the_action_annotates_sums_up_and_fails(tmp_path: Path) -> None:
-    folder = project(tmp_path / "project")
+    folder = project(tmp_path)
     committed(folder)
     runner = tmp_path / "runner"
     runner.mkdir()

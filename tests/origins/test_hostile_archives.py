@@ -8,6 +8,7 @@ import io
 import random
 import struct
 import tarfile
+import tracemalloc
 import zipfile
 import zlib
 from collections import Counter
@@ -108,6 +109,40 @@ def test_member_that_understates_its_size(index: Index, settings: Settings) -> N
     assert data.count(true) == 2
     message = refused(index, settings, data.replace(true, false))
     assert "damaged" in message
+
+
+def zeros(size: int) -> bytes:
+    """So many zeros as a deflate stream, which is a thousandth of that."""
+    part = zlib.compressobj(9, zlib.DEFLATED, -15)
+    block = part.compress(bytes(1_000_000)) + part.flush(zlib.Z_FULL_FLUSH)
+    return block * (size // 1_000_000) + zlib.compressobj(9, zlib.DEFLATED, -15).flush(zlib.Z_FINISH)
+
+
+@pytest.mark.parametrize(
+    ("claimed", "complaint"), [(4_000_000_000, "4,000,000,000 bytes"), (100, "damaged"), (19_999_999, "damaged")]
+)
+def test_four_gigabytes_of_zeros_fill_no_memory(claimed: int, complaint: str, index: Index, settings: Settings) -> None:
+    def add(archive: zipfile.ZipFile) -> None:
+        assert archive.fp is not None
+        info = zipfile.ZipInfo("engine/bomb.py")
+        stream = zeros(4_000_000_000)
+        info.compress_type, info.compress_size, info.file_size = zipfile.ZIP_DEFLATED, len(stream), claimed
+        info.CRC, info.header_offset = 0, archive.fp.tell()
+        archive.fp.write(info.FileHeader() + stream)
+        archive.filelist.append(info)
+        archive.start_dir = archive.fp.tell()
+
+    def listed(record: str) -> str:
+        return f"engine/bomb.py,sha256={'A' * 43},{claimed}\n{record}"
+
+    data = wheel("engine", "1.0", SOURCES, record=listed, tamper=add)
+    assert len(data) < 10_000_000
+    tracemalloc.start()
+    try:
+        assert complaint in refused(index, settings, data)
+        assert tracemalloc.get_traced_memory()[1] < 100_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize(
