@@ -51,7 +51,7 @@ class DerivedFixes:
     def _home(self, module: str, name: str) -> NewHome | None:
         """Where a name is now; a thing that the baseline had under that name beside the other is none of it."""
         home = self.relocation.home(module, name)
-        return home if home is not None and home.likeness < 2 else None
+        return home if home is not None and home.likeness < 3 else None
 
     def of_import(self, usage: ImportUsage, *, whole_statement: bool) -> Fix | None:
         """The import from where the names are now; an edit without `to` waits for a rule that knows."""
@@ -389,6 +389,13 @@ def _are_alike(one: ast.expr, other: ast.expr) -> bool:
 def _names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     arguments = node.args
     return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+
+
+def are_behind(own: Signature, base: Signature) -> bool:
+    """True where what a base's method takes by position begins with what the client's version of it takes."""
+    mine = [parameter.name for parameter in own.parameters if parameter.kind in _POSITIONAL]
+    theirs = [parameter.name for parameter in base.parameters if parameter.kind in _POSITIONAL]
+    return mine == theirs[: len(mine)]
 
 
 def new_parameters(location: Location, own: Signature, base: Signature, before: Signature | None) -> Fix | None:

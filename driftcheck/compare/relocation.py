@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass, replace
 
@@ -16,8 +17,9 @@ _AT_MOST = 24
 class NewHome:
     """A module that has the name: `path` and `line` are where it is defined.
 
-    `likeness` is 0 where the baseline had the very thing there as well, 1 where it had none of that name, and 2 where
-    it had another thing, which can hardly be what the client's became.
+    `likeness` is 0 where the baseline had the very thing there as well, 1 where it had none of that name, 2 where it
+    had a second one that says the same of itself, and 3 where it had another thing, which can hardly be what the
+    client's became.
     """
 
     module: str
@@ -106,10 +108,26 @@ class Relocation:
         if isinstance(old, Absent):
             # It was gone before the baseline: then it went to where the baseline has it, and nobody can compare.
             return 1
-        return 0 if _place(old) == _place(found) else 2
+        if _place(old) == _place(found):
+            return 0
+        # Where there were two that take and give the same, as they say, one has been made to do for both.
+        return 2 if _says_the_same(old, found) else 3
 
     def _sort_of(self, home: NewHome) -> str:
         return _sort(self.program.imported_name(home.module, home.name))
+
+
+def _says_the_same(one: object, other: object) -> bool:
+    """True for two functions that say what each of their parameters is and what they give, and say the same."""
+    if not isinstance(one, Function) or not isinstance(other, Function):
+        return False
+    left, right = one.declaration.node, other.declaration.node
+    arguments = [*left.args.posonlyargs, *left.args.args, *left.args.kwonlyargs]
+    if not arguments or any(each.annotation is None for each in arguments) or type(left) is not type(right):
+        return False
+    if left.returns is None or right.returns is None:
+        return False
+    return ast.dump(left.args) == ast.dump(right.args) and ast.dump(left.returns) == ast.dump(right.returns)
 
 
 def _sort(found: object) -> str:

@@ -10,7 +10,7 @@ from driftcheck.compare.bases import Bases
 from driftcheck.compare.collisions import Collision, Collisions
 from driftcheck.compare.construction import Constructions
 from driftcheck.compare.dead_overrides import DeadOverrides
-from driftcheck.compare.derived_fixes import new_parameters
+from driftcheck.compare.derived_fixes import are_behind, new_parameters
 from driftcheck.compare.handed_over import HandedOver
 from driftcheck.compare.initialization import Initialization, Unset, evaluated_always
 from driftcheck.compare.layouts import changed_ways
@@ -342,9 +342,11 @@ class Subclasses:
 
 def _fix(complaint: Complaint, own: Definition, base: Definition, before: Definition | None) -> Fix | None:
     """The parameters that an override lacks, where that is what is wrong with it."""
-    if complaint.kind is not Kind.INVALID_OVERRIDE or complaint.parameter is None or own.function is None:
+    if complaint.kind is not Kind.INVALID_OVERRIDE or own.function is None:
         return None
     if own.signature is None or base.signature is None:
+        return None
+    if complaint.parameter is None and not are_behind(own.signature, base.signature):
         return None
     earlier = before.signature if before is not None else None
     return new_parameters(name_place(own.function), own.signature, base.signature, earlier)
