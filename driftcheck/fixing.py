@@ -323,6 +323,8 @@ _GUARDED = (
     "rename-attribute",
     "rename-string",
     "rename-strings",
+    "remove-statement",
+    "replace-attribute",
     "unwrap-subscript",
 )
 

@@ -164,6 +164,8 @@ RECIPES: Mapping[str, tuple[str, ...]] = {
     "remove-argument": ("symbol", "argument"),
     "add-argument": ("symbol", "argument", "value"),
     "rename-attribute": ("attribute", "to"),
+    "replace-attribute": ("attribute", "value"),
+    "remove-statement": ("symbol",),
     "insert-call-after": ("symbol", "call"),
     "unwrap-subscript": ("symbol",),
     "insert-helper": ("symbol",),

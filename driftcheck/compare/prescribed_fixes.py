@@ -97,7 +97,10 @@ class PrescribedFixes:
                 return None
             is_call = recipe.name != "add-argument" or _is_about(finding, parameters["symbol"])
             return (finding.call or finding.location) if is_call else None
-        if recipe.name == "rename-attribute":
+        if recipe.name == "remove-statement":
+            is_setting = finding.kind is Kind.UNKNOWN_ENVIRONMENT_VARIABLE and finding.symbol == parameters["symbol"]
+            return finding.location if is_setting else None
+        if recipe.name in ("rename-attribute", "replace-attribute"):
             is_name = finding.symbol.rpartition(".")[2] == parameters["attribute"]
             return finding.location if is_name and finding.kind is Kind.UNRESOLVED_ATTRIBUTE else None
         if recipe.name in ("unwrap-subscript", "add-parameter"):

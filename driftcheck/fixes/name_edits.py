@@ -81,6 +81,56 @@ def rename_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> Non
         document.changed(node, Replaced, lambda: Replaced(either))
 
 
+@dataclass(eq=False)
+class OneSide:
+    """What is left of `a and b`, or `a or b`, where the other side decides nothing."""
+
+    side: str
+
+    def __call__(self, updated: libcst.CSTNode) -> libcst.CSTNode:
+        assert isinstance(updated, libcst.BooleanOperation)
+        kept = updated.left if self.side == "left" else updated.right
+        return kept.with_changes(lpar=[*updated.lpar, *kept.lpar], rpar=[*kept.rpar, *updated.rpar])
+
+
+def replace_attribute(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Says a value where an attribute was read; guarded, only where the object does not have the attribute."""
+    node = _attribute(document, edit)
+    old, text = node.attr.value, edit.parameter("value") or ""
+    if edit.parameter("attribute") != old:
+        raise Refused(f"the attribute there is {old}")
+    if _is_stored(document, node) or isinstance(document.parents.get(node), libcst.MatchValue):
+        raise Refused("it is more than read there")
+    if _has_comment(node):
+        raise Refused("a comment stands within it")
+    value = expression(text)
+    if not document.claim(node, "name", text):
+        return
+    if is_guarded:
+        owner = document.code(node.value)
+        document.changed(node, Replaced, lambda: Replaced(expression(f'getattr({owner}, "{old}", {text})')))
+        return
+    parent = document.parents.get(node)
+    if isinstance(parent, libcst.BooleanOperation) and not _has_comment(parent):
+        # `a and True` is as true as `a`, which is all that a condition asks.
+        is_neutral = text == ("True" if isinstance(parent.operator, libcst.And) else "False")
+        if is_neutral and _is_condition(document, parent):
+            side = "right" if parent.left is node else "left"
+            if document.claim(parent, "side", side):
+                document.changed(parent, OneSide, lambda: OneSide(side))
+            return
+    document.changed(node, Replaced, lambda: Replaced(value))
+
+
+def _is_condition(document: Document, node: libcst.CSTNode) -> bool:
+    """True where only the truth of an expression counts."""
+    parent = document.parents.get(node)
+    while isinstance(parent, libcst.BooleanOperation):
+        node, parent = parent, document.parents.get(parent)
+    is_not = isinstance(parent, libcst.UnaryOperation) and isinstance(parent.operator, libcst.Not)
+    return is_not or (isinstance(parent, libcst.If | libcst.IfExp | libcst.While) and parent.test is node)
+
+
 def _is_stored(document: Document, node: libcst.CSTNode) -> bool:
     """True where something is put there, or taken from there for good."""
     parent = document.parents.get(node)

@@ -22,9 +22,10 @@ from driftcheck.fixes.name_edits import (
     rename_attribute,
     rename_string,
     rename_strings,
+    replace_attribute,
     unwrap_subscript,
 )
-from driftcheck.fixes.statement_edits import insert_call_after, take_rest
+from driftcheck.fixes.statement_edits import insert_call_after, remove_statement, take_rest
 from driftcheck.fixes.tidying import tidied
 from driftcheck.model import Edit
 
@@ -47,6 +48,8 @@ RECIPES: Mapping[str, _Recipe] = {
     "rename-attribute": rename_attribute,
     "rename-string": rename_string,
     "rename-strings": rename_strings,
+    "remove-statement": remove_statement,
+    "replace-attribute": replace_attribute,
     "take-rest": take_rest,
     "unwrap-subscript": unwrap_subscript,
 }

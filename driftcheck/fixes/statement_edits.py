@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import libcst
 
@@ -92,6 +93,52 @@ def _rest(document: Document) -> str:
     """The name for what nobody reads: where `_` is a function, for translations as a rule, it stays one."""
     is_called = any(isinstance(each, libcst.Call) and dotted(each.func) == "_" for each in document.parents)
     return "_rest" if is_called else "_"
+
+
+@dataclass(eq=False)
+class Removed:
+    """A statement that goes from its line; what is said above the line stays."""
+
+    statement: libcst.CSTNode
+
+    def __call__(self, updated: libcst.CSTNode) -> New:
+        assert isinstance(updated, libcst.SimpleStatementLine)
+        left = [each for each in updated.body if each is not self.statement]
+        if left:
+            left[-1] = left[-1].with_changes(semicolon=libcst.MaybeSentinel.DEFAULT)
+            return updated.with_changes(body=left)
+        # Where it was not the only one of its block, that goes too.
+        bare = libcst.TrailingWhitespace(newline=updated.trailing_whitespace.newline)
+        return updated.with_changes(body=[libcst.Pass()], trailing_whitespace=bare)
+
+
+def remove_statement(document: Document, edit: Edit, *, is_guarded: bool) -> None:
+    """Leaves out a statement that sets an environment variable to a plain value."""
+    if is_guarded:
+        raise Refused("an older release may ask for it")
+    for node in document.starting_at(edit.location, libcst.BaseExpression):  # type: ignore[type-abstract]
+        for each in (node, *document.around(node)):
+            line = document.parents.get(each)
+            if isinstance(each, libcst.BaseSmallStatement) and isinstance(line, libcst.SimpleStatementLine):
+                if not _is_plain_setting(each):
+                    raise Refused("the statement does more than to set it to a plain value")
+                if document.claim(each, "statement", ""):
+                    document.changed(line, Removed, partial(Removed, each))
+                return
+    raise Refused("no statement is found at that place")
+
+
+def _is_plain_setting(statement: libcst.BaseSmallStatement) -> bool:
+    """True for `environ["NAME"] = "text"` and for such a call of `setdefault` or `putenv`."""
+    if isinstance(statement, libcst.Assign) and len(statement.targets) == 1:
+        target = statement.targets[0].target
+        return isinstance(target, libcst.Subscript) and _is_plain(statement.value)
+    call = statement.value if isinstance(statement, libcst.Expr) else None
+    return isinstance(call, libcst.Call) and all(_is_plain(argument.value) for argument in call.args)
+
+
+def _is_plain(value: libcst.BaseExpression) -> bool:
+    return isinstance(value, libcst.SimpleString | libcst.Name | libcst.Integer)
 
 
 def insert_call_after(document: Document, edit: Edit, *, is_guarded: bool) -> None:

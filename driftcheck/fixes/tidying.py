@@ -83,7 +83,7 @@ class _Tidier(libcst.CSTTransformer):
         footer = list(block.footer)
         if not is_class:
             # In a class, a name set to itself is one that the class takes from outside.
-            body = _without_self_assignments(body, footer, self.known)
+            body = _without_idle_statements(body, footer, self.known)
         if not self.is_split:
             body = _merged(body, self.known)
         if len(body) == len(old) and all(one is other for one, other in zip(body, old, strict=True)):
@@ -91,20 +91,23 @@ class _Tidier(libcst.CSTTransformer):
         return block.with_changes(body=body, footer=footer)
 
 
-# Names set to themselves
+# Statements that do nothing
 
 
-def _without_self_assignments(body: Body, footer: list[libcst.EmptyLine], known: Collection[libcst.CSTNode]) -> Body:
-    """The body without new statements `x = x`; what was said about them is said above what comes next."""
+def _without_idle_statements(body: Body, footer: list[libcst.EmptyLine], known: Collection[libcst.CSTNode]) -> Body:
+    """The body without new statements `x = x` and `pass`; what is said above them is said above what comes next."""
     kept: Body = []
     above: list[libcst.EmptyLine] = []
+    blank: Sequence[libcst.EmptyLine] = ()
     if not any(isinstance(each, Line) and all(_is_nothing(part, known) for part in each.body) for each in body):
         return body
     for statement in body:
         if not isinstance(statement, Line) or not all(_is_nothing(each, known) for each in statement.body):
-            kept.append(_with_lines_above(statement, above))
-            above = []
+            following = _with_lines_above(statement, above)
+            kept.append(_set_apart(following, blank) if kept else following)
+            above, blank = [], ()
             continue
+        blank = blank or [line for line in statement.leading_lines if line.comment is None]
         comment = statement.trailing_whitespace.comment
         above += [line for line in statement.leading_lines if line.comment is not None or not kept]
         above += [libcst.EmptyLine(comment=comment)] if comment is not None else []
@@ -116,6 +119,9 @@ def _without_self_assignments(body: Body, footer: list[libcst.EmptyLine], known:
 
 
 def _is_nothing(statement: libcst.CSTNode, known: Collection[libcst.CSTNode]) -> bool:
+    if isinstance(statement, libcst.Pass):
+        # What an edit has put there for a statement that it took away.
+        return statement not in known
     return (
         isinstance(statement, libcst.Assign)
         and statement not in known
@@ -326,9 +332,9 @@ class _Remover(libcst.CSTTransformer):
                 blank = blank or statement.leading_lines
                 is_first_gone = is_first_gone or not body
                 continue
-            if is_first_gone and not body and isinstance(block, libcst.IndentedBlock):
+            if is_first_gone and not body and not (isinstance(block, libcst.Module) and block.header):
                 left = _without_blank_lines(left)
-            body.append(_set_apart(left, blank))
+            body.append(_set_apart(left, blank) if body else left)
             blank = ()
         if not body:
             return block

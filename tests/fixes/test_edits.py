@@ -62,6 +62,7 @@ CALLS = [
     "a, b = run(a=1)\n(a, b), [c, d] = run(a=1)\n(\n    a,  # first\n    b\n) = (c, ) = run()\nfor a, b in c: e\n",
     "(\n    a,\n    # about b\n    b,\n) = [\n    c, d,  # both\n] = run()\nx = [a for (a, b), c in run(b=2)]\n",
     "run('old.home', 'A.b', a=1)\nrun(\n    \"old.home\",  # where\n    'A.b')\n",
+    "os.environ['A'] = '1'  # about\n# above\nx = 1\nif x:\n    # why\n    os.environ['B'] = 1\nos.environ['C'] = 2\n",
     "match one.two:\n    case one.two(two=one.two): run(a=1)\n",
 ]
 IMPORTS = [
@@ -156,6 +157,11 @@ class Cases:
             place = self._name_of(node)
             yield _edit("rename-attribute", place, to="new_name"), _rename_attribute
             yield _edit("move-attribute", place, to="new_home.new_thing", was="old_home.old_thing"), _move_attribute
+            yield _edit("replace-attribute", place, attribute=node.attr, value="1234"), _replace_attribute
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+            if len(node.targets) == 1 and isinstance(node.value, ast.Constant):
+                lines = (node.lineno, node.end_lineno)
+                yield _edit("remove-statement", self._at(node.targets[0])), _remove_statement, lines
         elif isinstance(node, ast.alias) and node.name != "*":
             yield _edit("move-import", self._at(node), to="new_home.New"), partial(_move_import, "new_home.New")
             same = f"other.{node.name}"
@@ -313,6 +319,15 @@ def _within(function: Any) -> Iterator[ast.AST]:
 
 def _unwrap(tree: Tree, node: Any) -> None:
     _put(tree, node, node.value)
+
+
+def _replace_attribute(tree: Tree, node: Any) -> None:
+    _put(tree, node, ast.Constant(1234))
+
+
+def _remove_statement(tree: Tree, node: Any) -> None:
+    is_alone = any(value == [node] for _, value in ast.iter_fields(_holder(tree, node)))
+    _put(tree, node, [ast.Pass()] if is_alone else [])
 
 
 def _take_rest(_: Tree, node: Any) -> None:
