@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import html
 import os
 import re
 import shlex
@@ -157,3 +158,52 @@ def test_decisions_give_a_reason_for_every_dependency() -> None:
     names = {re.split(r"[^\w.-]", dependency)[0] for dependency in dependencies}
     assert "requests" in names
     assert {name for name in names if f"**{name}**" not in text} == set()
+
+
+def test_the_page_of_commands_shows_all_help(pytestconfig: pytest.Config) -> None:
+    parts = ["# Commands\n", f"```text\n{shown_help([])}```\n"]
+    for command in HELP:
+        name = command.split()[1]
+        parts.append(f"## driftcheck {name}\n\n```text\n{shown_help([name])}```\n")
+    page, text = ROOT / "docs" / "commands.md", "\n".join(parts)
+    if pytestconfig.getoption("--update-reports"):
+        page.write_text(text, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == text, "pytest --update-reports rewrites the page"
+
+
+def shown_help(arguments: list[str]) -> str:
+    return run([sys.executable, "-m", "driftcheck", *arguments, "--help"], PYTHONPATH=str(ROOT)).stdout
+
+
+@pytest.mark.index
+def test_the_site_is_built_without_a_network_and_its_commands_run(tmp_path: Path) -> None:
+    """The commands are copied from the built page, as its reader would copy them; another test installs."""
+    site = tmp_path / "site"
+    nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9")
+    command = ["uvx", "--offline", "--from", "mkdocs-material", "mkdocs", "build", "--strict", "--site-dir", str(site)]
+    fetched = run([*command[:1], *command[2:4], "mkdocs", "--version"])
+    assert fetched.returncode == 0, fetched.stderr
+    built = run([*command, "--config-file", str(ROOT / "mkdocs.yml")], **nowhere)
+    assert built.returncode == 0, built.stderr
+    pages = {page.relative_to(site).as_posix(): page.read_text(encoding="utf-8") for page in site.rglob("*.html")}
+    for kind in Kind:
+        assert f"kinds/{kind.value}.html" in pages
+    for name, page in pages.items():
+        assert not re.findall(r'<(?:script|link|img)[^>]*(?:src|href)="(?:https?:)?//', page), name
+    blocks = re.findall(r"<pre[^>]*>(?:<span></span>)?<code[^>]*>(.*?)</code></pre>", pages["index.html"], re.DOTALL)
+    commands = [html.unescape(re.sub(r"<[^>]+>", "", block)).strip() for block in blocks]
+    assert commands[:2] == ["pip install .", AUDITS[0]]
+    (tmp_path / "app.py").write_text("import vllm\nvllm.LLM(no_such_argument=1)\n", encoding="utf-8")
+    ended = []
+    for shown in commands[1:]:
+        programs = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        done = subprocess.run(
+            ["bash", "-c", shown],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": programs},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        ended.append((done.returncode, done.stderr if done.returncode > 1 else ""))
+    assert ended == [(1, "")] * 3

@@ -265,7 +265,7 @@ def test_the_action_annotates_sums_up_and_fails(tmp_path: Path) -> None:
     assert code == 1, shown
     assert "::error file=app/core.py,line=2," in shown
     assert (runner / "output").read_text(encoding="utf-8") == "sarif=driftcheck.sarif\n"
-    assert (runner / "summary").read_text(encoding="utf-8").startswith("## app does not fit vllm\n")
+    assert (runner / "summary").read_text(encoding="utf-8").startswith("## app does not fit new\n")
     results = json.loads((folder / "driftcheck.sarif").read_text(encoding="utf-8"))["runs"][0]["results"]
     assert [result["ruleId"] for result in results] == ["unknown-argument"]
     (folder / "app/core.py").write_text("import vllm\nvllm.run(1)\n", encoding="utf-8")
