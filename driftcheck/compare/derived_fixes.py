@@ -33,6 +33,8 @@ from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Retu
 _FILES_READ = 24
 _PLAIN = ("bool", "bytes", "float", "int", "str")
 _MOST_VALUES = 12
+# Stands for whatever is passed that is no literal.
+_COMPUTED = "…"
 # A name in a module, or a name in a class of it.
 _WITHIN = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)?")
 _POSITIONAL = (ParameterKind.POSITIONAL_ONLY, ParameterKind.POSITIONAL_OR_KEYWORD)
@@ -197,7 +199,7 @@ class DerivedFixes:
                 if shelf is not None
                 else self._values(name, parameter)
             )
-            self._own_values[key] = values[0] if len(values) == 1 else None
+            self._own_values[key] = values[0] if len(values) == 1 and values != [_COMPUTED] else None
         return self._own_values[key]
 
     def _values(self, name: str, parameter: str) -> list[str]:
@@ -221,7 +223,7 @@ class DerivedFixes:
                 if isinstance(node, ast.Call) and called_name(node) == name:
                     for keyword in node.keywords:
                         if keyword.arg == parameter:
-                            yield ast.unparse(keyword.value) if isinstance(keyword.value, ast.Constant) else "…"
+                            yield ast.unparse(keyword.value) if isinstance(keyword.value, ast.Constant) else _COMPUTED
 
 
 def _unknown(
