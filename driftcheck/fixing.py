@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from driftcheck.audit import Sources
 from driftcheck.fixes.changes import Change, Changes, ordered
 from driftcheck.model import Finding, FixedFinding, Kind, LeftFinding, Location, Repair, Report, Severity
+from driftcheck.selection import suppressed
 from driftcheck.tree import SourceTree
 
 if TYPE_CHECKING:
@@ -117,7 +118,8 @@ class _Fixing:
             if asked is sources and edited == files:
                 return report
         self.tell(f"auditing against {sources.target.name} {sources.target.version or ''}".rstrip())
-        report = sources.audited(EditedTree(self.client, files) if files else None)
+        # What a comment in the code takes out for a reason is none of what is to be repaired.
+        report = suppressed(sources.audited(EditedTree(self.client, files) if files else None))
         self._known.append((sources, dict(files), report))
         return report
 

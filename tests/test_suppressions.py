@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from driftcheck.audit import audit_trees
+from driftcheck.cli import main
 from driftcheck.model import Report
 from driftcheck.selection import suppressed
 from driftcheck.tree import MemoryTree
@@ -114,3 +117,26 @@ def test_a_rule_may_be_named() -> None:
 )
 def test_what_is_no_python_has_none_or_an_end(source: bytes) -> None:
     assert len(list(suppressions("app.py", source))) <= 1
+
+
+def test_a_fix_leaves_what_is_suppressed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    comment = "# driftcheck: ignore[unresolved-symbol] ours has both"
+    files = {
+        "old/vllm/__init__.py": "",
+        "old/vllm/before.py": "def helper(first, second): ...\n",
+        "new/vllm/__init__.py": "",
+        "new/vllm/after.py": "def helper(first, second): ...\n",
+        "new/vllm/before.py": "",
+        "client/app.py": f"from vllm.before import helper  {comment}\n",
+        "client/more.py": "from vllm.before import helper\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert main(["fix", "client", "--against", "./new", "--baseline", "./old", "--unsafe"]) == 0
+    patch = capsys.readouterr().out
+    assert "+++ b/more.py" in patch
+    assert "app.py" not in patch
