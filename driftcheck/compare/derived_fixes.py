@@ -433,6 +433,8 @@ def _addition(location: Location, parameter: Parameter, after: str) -> Edit:
             ("parameter", f"{parameter.name}{annotation}{default}"),
             ("after", after),
             ("keyword-only", "yes" if parameter.kind is ParameterKind.KEYWORD_ONLY else "no"),
+            # Whoever calls it without hands None on to a method that may not take it.
+            ("required", "yes" if parameter.default is None else "no"),
         ),
     )
 
