@@ -74,6 +74,7 @@ def add_extract(parser: argparse.ArgumentParser) -> None:
     )
     engine = parser.add_argument_group("the engine, as vllm names them")
     engine.add_argument("--tensor-parallel-size", type=_positive, default=1, metavar="N", help="over how many GPUs")
+    engine.add_argument("--pipeline-parallel-size", type=_positive, default=1, metavar="N", help="in how many stages")
     engine.add_argument(
         "--max-model-len", type=_positive, metavar="N", help="the longest prompt (default: as the model)"
     )
@@ -86,7 +87,15 @@ def add_extract(parser: argparse.ArgumentParser) -> None:
     running.add_argument("--no-smoke", action="store_true", help="leave out the run in small, with two layers")
     running.add_argument("--force", action="store_true", help="go on although the installed vllm does not fit")
     running.add_argument("--host-memory", type=_bytes, metavar="SIZE", help="for samples to be written (default: 4G)")
-    running.add_argument("--writers", type=_positive, default=4, metavar="N", help="threads that write (default: 4)")
+    running.add_argument(
+        "--writers", type=_positive, metavar="N", help="threads that write (default: half as many as cores, 4 to 16)"
+    )
+    running.add_argument(
+        "--ray",
+        type=_positive,
+        metavar="N",
+        help="have a Ray cluster run N shards, try those again that fail, and join them",
+    )
     running.add_argument(
         "--rate", type=_rate, default=10_000.0, metavar="N", help="tokens a second that the plan reckons with"
     )
@@ -105,20 +114,67 @@ def run_extract(options: argparse.Namespace) -> int:
     if len(options.what) != 2:
         raise DriftcheckError("name a model and its prompts: driftcheck extract MODEL DATA --output DIR")
     model, data = options.what
-    return _run(model, Path(data), options)
+    return _run(model, Path(data), options) if options.ray is None else _run_on_ray(options)
+
+
+def _run_on_ray(options: argparse.Namespace) -> int:
+    """Has a cluster run the shards, and joins them."""
+    import functools
+    from pathlib import Path
+
+    from driftcheck.extract.clusters import run_shards
+    from driftcheck.extract.merging import merge
+
+    if options.shard != (0, 1) or options.plan:
+        raise DriftcheckError("--ray makes shards of its own: leave out --shard and --plan")
+    # Processes of a cluster have working folders of their own.
+    output = Path(options.output).absolute()
+    model, data = options.what
+    options.what = [str(Path(model).absolute()) if Path(model).is_dir() else model, str(Path(data).absolute())]
+    work = functools.partial(_run_shard, options, str(output), options.ray)
+    failed: dict[int, str] = {}
+    code = 0
+    for part, ended in run_shards(
+        work, options.ray, gpus=options.tensor_parallel_size * options.pipeline_parallel_size
+    ):
+        _show([(f"shard {part}/{options.ray}", "is done" if isinstance(ended, int) else f"failed: {ended}")])
+        if isinstance(ended, int):
+            code = max(code, ended)
+        else:
+            failed[part] = ended
+    if failed:
+        first = min(failed)
+        raise DriftcheckError(
+            f"{len(failed)} of {options.ray} shards failed, {first}/{options.ray} with: {failed[first]}; the same"
+            " command goes on with them"
+        )
+    _show([("result", f"{merge([output], output):,} samples, all as their manifests say")])
+    return code
+
+
+def _run_shard(options: argparse.Namespace, output: str, count: int, part: int) -> int:
+    """One shard, in a process of its own; raises RuntimeError where it can't go on, which Ray can hand back."""
+    from pathlib import Path
+
+    model, data = options.what
+    given = {**vars(options), "shard": (part, count), "output": output}
+    try:
+        return _run(model, Path(data), argparse.Namespace(**given))
+    except DriftcheckError as error:
+        raise RuntimeError(str(error)) from None
 
 
 def _run(model: str, data: Path, options: argparse.Namespace) -> int:
     from pathlib import Path
 
-    from driftcheck.extract.architecture import architecture_of, model_folder
+    from driftcheck.extract.architecture import architecture_of, model_folder, revision_of
     from driftcheck.extract.data import Limits, read_rows, tokenizer_of
     from driftcheck.extract.engine import CaptureSettings, EngineSettings, engine_arguments
     from driftcheck.extract.environment import environment
     from driftcheck.extract.extraction import Job, extract, locked
     from driftcheck.extract.layouts import Shape
     from driftcheck.extract.meter import Meter
-    from driftcheck.extract.plan import planned, planned_dtype
+    from driftcheck.extract.plan import planned, planned_dtype, writers
     from driftcheck.extract.resume import fingerprint, names_of, written
 
     extra = _engine_arguments(options.engine)
@@ -143,12 +199,15 @@ def _run(model: str, data: Path, options: argparse.Namespace) -> int:
         model,
         max_model_len=longest,
         tensor_parallel_size=options.tensor_parallel_size,
+        pipeline_parallel_size=options.pipeline_parallel_size,
         max_num_batched_tokens=options.max_num_batched_tokens,
         gpu_memory_utilization=options.gpu_memory_utilization,
         dtype=options.dtype,
         extra=extra,
     )
-    capture = CaptureSettings(output, layers, options.format, names.journal, plan.host_memory, options.writers)
+    capture = CaptureSettings(
+        output, layers, options.format, names.journal, plan.host_memory, options.writers or writers()
+    )
     engine_arguments(settings)
     _check_release(is_forced=options.force)
     if plan.done < plan.samples and not options.no_smoke:
@@ -158,6 +217,7 @@ def _run(model: str, data: Path, options: argparse.Namespace) -> int:
     description = {
         "version": 1,
         "model": model,
+        "revision": revision_of(folder),
         "architecture": architecture.name,
         "layers": list(layers),
         "hidden_size": shape.hidden_size,
@@ -169,6 +229,7 @@ def _run(model: str, data: Path, options: argparse.Namespace) -> int:
             "max_model_len": longest,
             "max_num_batched_tokens": options.max_num_batched_tokens,
             "tensor_parallel_size": options.tensor_parallel_size,
+            "pipeline_parallel_size": options.pipeline_parallel_size,
             **extra,
         },
         "data": {"path": str(data), "shard": list(options.shard), "prompts": fingerprint(rows.samples)},

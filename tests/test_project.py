@@ -64,8 +64,9 @@ def test_every_dependency_is_imported_and_every_import_is_a_dependency() -> None
     # Only extraction needs vLLM, and what vLLM itself brings.
     brought = {"huggingface_hub", "pynvml", "torch", "transformers"}
     extras = PROJECT["optional-dependencies"]
-    assert used - elsewhere == {"pyarrow", "vllm", "zlib_ng", *brought}
+    assert used - elsewhere == {"pyarrow", "ray", "vllm", "zlib_ng", *brought}
     assert {"pyarrow", "vllm", "zlib-ng"} <= names(extras["extract"])
+    assert names(extras["ray"]) == {"ray"}
 
 
 def test_nothing_is_required_twice() -> None:

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,9 @@ from driftcheck.errors import DriftcheckError
 from driftcheck.extract.resume import read_json
 
 CONFIG = "config.json"
+WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".msgpack", ".h5")
+_INDEX = ".index.json"
+_SEEN_OF_A_FILE = 1 << 16
 _NESTED = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
@@ -59,6 +64,29 @@ def model_folder(model: str, revision: str | None = None) -> Path:
     except Exception as error:  # whatever goes wrong with the network
         reason = str(error).strip() or type(error).__name__
         raise DriftcheckError(f"{model} is no folder and can't be got: {reason}") from error
+
+
+def revision_of(folder: Path) -> str:
+    """Stands for a model's content: the commit of one from the hub, else a hash.
+
+    Of the weights it has the names, the sizes, the index, and 64 KiB out of the middle of each file: all of them would
+    take as long as loading the model, and other weights of the same shape differ everywhere.
+    """
+    if folder.parent.name == "snapshots":  # as the cache of the hub names its folders
+        return folder.name
+    digest = hashlib.blake2b(digest_size=16)
+    for path in sorted(folder.iterdir()):
+        if not path.is_file():
+            continue
+        if path.name == CONFIG or path.name.endswith(_INDEX):
+            digest.update(f"{path.name} ".encode() + path.read_bytes())
+        elif path.suffix in WEIGHTS:
+            size = path.stat().st_size
+            digest.update(f"{path.name} {size} ".encode())
+            with path.open("rb") as file:
+                file.seek(max(size // 2 - _SEEN_OF_A_FILE // 2, 0), os.SEEK_SET)
+                digest.update(file.read(_SEEN_OF_A_FILE))
+    return digest.hexdigest()
 
 
 def read_configuration(folder: Path) -> dict[str, Any]:

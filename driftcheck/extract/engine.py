@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import traceback
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.extract import internals
-from driftcheck.extract.extraction import CaptureError, Outcome
+from driftcheck.extract.extraction import CaptureError, LoadError, Outcome
 from driftcheck.extract.layouts import Sample, Shape
 from driftcheck.extract.writing import Failure, Record
 
@@ -19,7 +20,6 @@ from driftcheck.extract.writing import Failure, Record
 _FIXED = {
     "enforce_eager": True,
     "enable_prefix_caching": False,
-    "pipeline_parallel_size": 1,
     "data_parallel_size": 1,
     "speculative_config": None,
     "runner": "auto",
@@ -33,6 +33,7 @@ class EngineSettings:
     model: str
     max_model_len: int
     tensor_parallel_size: int = 1
+    pipeline_parallel_size: int = 1
     max_num_batched_tokens: int | None = None
     gpu_memory_utilization: float | None = None
     dtype: str = "auto"
@@ -64,7 +65,11 @@ class Engine:
         os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")
         from vllm import LLM
 
-        self._llm = LLM(**engine_arguments(settings))
+        arguments = engine_arguments(settings)
+        try:
+            self._llm = LLM(**arguments)
+        except Exception as error:
+            raise LoadError("".join(traceback.format_exception(error))) from error
         started = self._llm.collective_rpc(
             "driftcheck_start",
             args=(
@@ -102,9 +107,10 @@ class Engine:
         Raises CaptureError where the capture itself went wrong, which no other prompt would mend.
         """
         replies = self._llm.collective_rpc("driftcheck_collect", kwargs={"flush": flush})
-        (reply,) = (each for each in replies if each)
-        if reply["problem"] is not None:
-            raise CaptureError(reply["problem"])
+        for each in replies:  # a stage's own fault comes before what its lack leads to
+            if each["problem"] is not None:
+                raise CaptureError(each["problem"])
+        (reply,) = (each for each in replies if "written" in each)
         return Outcome(
             tuple(
                 Record(sample, path, tokens, size, checksums)
@@ -125,6 +131,7 @@ def engine_arguments(settings: EngineSettings) -> dict[str, Any]:
         "dtype": settings.dtype,
         "max_model_len": settings.max_model_len + 1,
         "tensor_parallel_size": settings.tensor_parallel_size,
+        "pipeline_parallel_size": settings.pipeline_parallel_size,
         "worker_extension_cls": EXTENSION,
         "enforce_eager": True,  # compiled models run no hooks
         "enable_prefix_caching": False,  # a prefix that is not computed has no states

@@ -42,12 +42,29 @@ class Capturing(Protocol):
         """What has been written since the last time; with `flush`, after everything has been."""
 
 
-class CaptureError(DriftcheckError):
-    """What could not be taken from a model, whatever the prompt, with the traceback."""
+class EngineError(DriftcheckError):
+    """What no other prompt would mend, with the traceback."""
+
+    stage = "engine"
+    what = "the engine failed"
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"the states could not be taken: {text.strip().splitlines()[-1]}")
+        super().__init__(f"{self.what}: {_last_line(text)}; errors.jsonl has the traceback")
         self.traceback = text
+
+
+class LoadError(EngineError):
+    """A model that vLLM did not load."""
+
+    stage = "load"
+    what = "vllm can't load the model"
+
+
+class CaptureError(EngineError):
+    """States that could not be taken from a model."""
+
+    stage = "capture"
+    what = "the states could not be taken"
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +130,15 @@ class _Run:
         for number, reason in job.bad.items():
             self._fail(number, "data", reason, reason)
         if any(sample.number not in self._records for sample in job.samples):
-            engine = make_engine()
             try:
+                engine = make_engine()
                 for batch in batches(job.samples, job.batch_tokens):
                     done = {sample.number for sample in batch if sample.number in self._there}
                     if len(done) < len(batch):
                         self._capture(engine, batch, done)
                 self._collect(engine, flush=True)
-            except CaptureError as error:
-                self._note(None, "capture", str(error), error.traceback)
+            except EngineError as error:
+                self._note(None, error.stage, _last_line(error.traceback), error.traceback)
                 raise
             finally:
                 self._meter.close()

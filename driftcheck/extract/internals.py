@@ -7,15 +7,18 @@ stand here as vLLM has them, so that `driftcheck audit driftcheck` can hold each
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from vllm import LLM
     from vllm.config import VllmConfig
+    from vllm.sequence import IntermediateTensors
     from vllm.v1.core.sched.output import SchedulerOutput
     from vllm.v1.worker.gpu_model_runner import GPUModelRunner
     from vllm.v1.worker.gpu_worker import Worker
+
+_HANDED_ON = "driftcheck_"
 
 
 def runner_of(worker: Worker) -> GPUModelRunner:
@@ -61,6 +64,47 @@ def tensor_rank() -> int:
 
     rank: int = get_tensor_model_parallel_rank()
     return rank
+
+
+def is_first_stage() -> bool:
+    """True for a worker that has a model's first layers."""
+    from vllm.distributed import get_pp_group
+
+    is_first: bool = get_pp_group().is_first_rank
+    return is_first
+
+
+def is_last_stage() -> bool:
+    """True for a worker that has a model's last layers."""
+    from vllm.distributed import get_pp_group
+
+    is_last: bool = get_pp_group().is_last_rank
+    return is_last
+
+
+def is_elsewhere(layer: Any) -> bool:
+    """True for what stands where another stage of the pipeline has a layer."""
+    from vllm.model_executor.models.utils import PPMissingLayer
+
+    return isinstance(layer, PPMissingLayer)
+
+
+def hand_on(result: IntermediateTensors, taken: Mapping[int, Any]) -> None:
+    """Sends tensors to the next stage, beside those that the model itself sends."""
+    for place, states in taken.items():
+        result.tensors[f"{_HANDED_ON}{place}"] = states
+
+
+def taken_over(arguments: Sequence[Any], options: Mapping[str, Any]) -> dict[int, Any]:
+    """Takes what the stage before has sent out of the arguments of a step; the model itself knows nothing of it."""
+    received = arguments[0] if arguments else options.get("intermediate_tensors")
+    return {} if received is None else _taken_off(received)
+
+
+def _taken_off(received: IntermediateTensors) -> dict[int, Any]:
+    tensors = received.tensors
+    names = [name for name in tensors if name.startswith(_HANDED_ON)]
+    return {int(name.removeprefix(_HANDED_ON)): tensors.pop(name) for name in names}
 
 
 def wrap_execution(worker: Worker, wrapped: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -117,6 +118,11 @@ def planned_dtype(wanted: str, configured: str | None) -> str:
     if name not in DATA_TYPES:
         raise DriftcheckError(f"--dtype {wanted}: states are written as {', '.join(DATA_TYPES)}, and not as {name}")
     return name
+
+
+def writers() -> int:
+    """How many threads write: the other cores are for the engine, and more than some threads no disk keeps busy."""
+    return max(4, min((os.cpu_count() or 1) // 2, 16))
 
 
 def _free(folder: Path) -> int:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.extract.architecture import CONFIG, language_part, read_configuration
+from driftcheck.extract.architecture import CONFIG, WEIGHTS, language_part, read_configuration
 from driftcheck.extract.engine import CaptureSettings, Engine, EngineSettings
 from driftcheck.extract.layouts import LAYOUTS, Sample
 from driftcheck.extract.resume import Names
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 LAYERS = 2
 _MOST_EXPERTS = 16
 _LARGE = 64 << 20
-_WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".msgpack", ".h5")
 _COUNTS = ("num_hidden_layers", "n_layer", "num_layers")
 _EXPERTS = ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")
 
@@ -40,17 +39,17 @@ class SmokeError(DriftcheckError):
         self.traceback = text
 
 
-def shrunk(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """A model's configuration with two decoder layers, and few experts; all else is as it was."""
+def shrunk(configuration: Mapping[str, Any], most_layers: int = LAYERS) -> dict[str, Any]:
+    """A model's configuration with so many decoder layers, and few experts; all else is as it was."""
     whole: dict[str, Any] = json.loads(json.dumps(configuration))
     text = _language(whole)
     layers = next((text[name] for name in _COUNTS if isinstance(text.get(name), int)), 0)
     for name in _COUNTS:
         if name in text:
-            text[name] = min(LAYERS, text[name])
+            text[name] = min(most_layers, text[name])
     for name, value in text.items():  # what is said layer by layer, such as `layer_types`
-        if isinstance(value, list) and len(value) == layers > LAYERS:
-            text[name] = value[:LAYERS]
+        if isinstance(value, list) and len(value) == layers > most_layers:
+            text[name] = value[:most_layers]
     if isinstance(text.get("first_k_dense_replace"), int):
         text["first_k_dense_replace"] = min(1, text["first_k_dense_replace"])
     for name in _EXPERTS:
@@ -70,14 +69,16 @@ def _language(configuration: dict[str, Any]) -> dict[str, Any]:
     return configuration
 
 
-def model_in_small(folder: Path, target: Path) -> None:
+def model_in_small(folder: Path, target: Path, most_layers: int = LAYERS) -> None:
     """Copies a model without its weights, and with the configuration in small."""
     target.mkdir(parents=True, exist_ok=True)
     for path in sorted(folder.iterdir()):
         is_index = path.name.endswith(".index.json")
-        if path.is_file() and path.suffix not in _WEIGHTS and not is_index and path.stat().st_size < _LARGE:
+        if path.is_file() and path.suffix not in WEIGHTS and not is_index and path.stat().st_size < _LARGE:
             shutil.copyfile(path, target / path.name)
-    (target / CONFIG).write_text(json.dumps(shrunk(read_configuration(folder)), indent=1), encoding="utf-8")
+    (target / CONFIG).write_text(
+        json.dumps(shrunk(read_configuration(folder), most_layers), indent=1), encoding="utf-8"
+    )
 
 
 def smoke_run(folder: Path, settings: EngineSettings, capture: CaptureSettings, vocabulary: int) -> None:
@@ -88,9 +89,11 @@ def smoke_run(folder: Path, settings: EngineSettings, capture: CaptureSettings, 
     capture.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".smoke-", dir=capture.folder) as scratch:
         model = Path(scratch, "model")
-        model_in_small(folder, model)
+        stages = settings.extra.get("pipeline_parallel_size", settings.pipeline_parallel_size)
+        count = max(LAYERS, stages)  # each stage needs one
+        model_in_small(folder, model, count)
         small = replace(settings, model=str(model), extra={**settings.extra, "load_format": "dummy"})
-        layers = tuple(range(min(LAYERS, len(capture.layers))))
+        layers = tuple(range(count))[-len(capture.layers) :]
         into = replace(capture, folder=Path(scratch), layers=layers, journal=Names().journal, host_memory=_LARGE)
         context = multiprocessing.get_context("spawn")  # nothing of this process, and above all no GPU, is touched
         receiver, sender = context.Pipe(duplex=False)

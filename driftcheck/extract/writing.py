@@ -94,8 +94,8 @@ class Memory:
 class Writer:
     """Threads that write samples out of the memory, each file whole or not at all.
 
-    A file is written under another name, to the disk, renamed, and then noted in the journal; whatever kills the process
-    or the machine, a file that the journal has is whole, and was written by this run or one before.
+    A file is written under another name, to the disk, renamed, and then noted in the journal; whatever kills the
+    process or the machine, a file that the journal has is whole, and was written by this run or one before.
     """
 
     def __init__(
@@ -120,22 +120,32 @@ class Writer:
         """The most bytes of the memory that were ever in use at a time."""
         return self._most_in_use
 
+    def room_now(self, sample: Sample) -> Extent | None:
+        """Memory for a sample's states, None where there is none now."""
+        with self._changed:
+            return self._taken(sample)
+
+    def _taken(self, sample: Sample) -> Extent | None:
+        extent = self._memory.take(len(sample.tokens) * self._shape.token)
+        if extent is not None:
+            self._in_use += extent.size
+            self._most_in_use = max(self._most_in_use, self._in_use)
+        return extent
+
     def room(self, sample: Sample) -> Extent:
         """Memory for a sample's states; waits until there is some.
 
         Raises MemoryError where none will come, because nothing waits to be written.
         """
-        size = len(sample.tokens) * self._shape.token
         with self._changed:
-            while (extent := self._memory.take(size)) is None:
+            while (extent := self._taken(sample)) is None:
                 if not self._pending:
+                    size = len(sample.tokens) * self._shape.token
                     raise MemoryError(
                         f"sample {sample.number} needs {size} bytes of the {self._memory.buffer.nbytes} that samples"
                         " wait in, and nothing is left there to be written"
                     )
                 self._changed.wait()
-            self._in_use += extent.size
-            self._most_in_use = max(self._most_in_use, self._in_use)
             return extent
 
     def bytes_of(self, extent: Extent) -> memoryview:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from driftcheck.cli import main
-from driftcheck.extract.architecture import architecture_of
+from driftcheck.extract.architecture import architecture_of, revision_of
 from driftcheck.extract.smoke import model_in_small, shrunk
 
 TEXT = {
@@ -76,7 +76,7 @@ def test_a_shard_of_the_first_rows(model: Path, data: Path, tmp_path: Path, caps
         ),
         (["--engine", "seed"], "--engine seed: give an argument of vllm.LLM and its value, KEY=VALUE"),
         (["--engine", "enable-prefix-caching=true"], "--engine enable_prefix_caching: extraction needs False"),
-        (["--engine", "pipeline_parallel_size=2"], "--engine pipeline_parallel_size: extraction needs 1"),
+        (["--engine", "data_parallel_size=2"], "--engine data_parallel_size: extraction needs 1"),
         (["--host-memory", "1M"], "--host-memory 1048576: the largest sample, and one beside it, need 469770240 bytes"),
         (["--on-error", "stop"], "data.jsonl: row 2 has no tokens"),
         (["--shard", "2/2"], "argument --shard: '2/2' is no part such as 0/8, with parts counted from 0"),
@@ -156,3 +156,28 @@ def test_a_model_in_small_has_all_files_but_weights(model: Path, tmp_path: Path)
         "modeling.py",
         "tokenizer.json",
     ]
+
+
+def test_a_revision_is_another_for_other_weights_and_for_another_configuration(model: Path) -> None:
+    (model / "model.safetensors").write_bytes(bytes(1 << 18))
+    (model / "README.md").write_text("a model", encoding="utf-8")
+    before = revision_of(model)
+    (model / "README.md").write_text("the model", encoding="utf-8")
+    assert revision_of(model) == before
+    content = bytearray(1 << 18)
+    content[1 << 17] = 1
+    (model / "model.safetensors").write_bytes(content)
+    tuned = revision_of(model)
+    (model / "config.json").write_text("{}", encoding="utf-8")
+    assert len({before, tuned, revision_of(model)}) == 3
+
+
+def test_a_revision_of_the_hub_is_its_commit(tmp_path: Path) -> None:
+    folder = tmp_path / "models--a--b" / "snapshots" / "1f0c"
+    folder.mkdir(parents=True)
+    assert revision_of(folder) == "1f0c"
+
+
+def test_a_model_in_small_has_a_layer_for_each_stage() -> None:
+    text: dict[str, Any] = shrunk(WRAPPED, 4)["text_config"]
+    assert (text["num_hidden_layers"], text["layer_types"]) == (4, ["full"] * 4)

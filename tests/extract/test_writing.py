@@ -6,7 +6,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftcheck.extract.layouts import LAYOUTS, Sample
@@ -17,6 +17,7 @@ from . import stand_in
 PAGE = 4096
 
 
+@settings(deadline=None)  # how long it takes is a matter of the machine
 @given(st.lists(st.tuples(st.integers(1, 9), st.booleans()), max_size=60), st.randoms(use_true_random=False))
 def test_pieces_never_overlap_and_all_come_back(steps: list[tuple[int, bool]], chance: object) -> None:
     memory = Memory(memoryview(bytearray(20 * PAGE)))
@@ -61,6 +62,18 @@ def test_memory_that_never_suffices_is_told(tmp_path: Path) -> None:
     )
     with pytest.raises(MemoryError, match="sample 3 needs 9600 bytes of the 4096"):
         writer.room(Sample(3, [0] * 100))
+    writer.close()
+
+
+def test_room_that_is_not_there_now_is_not_waited_for(tmp_path: Path) -> None:
+    layout = LAYOUTS["speculators"]
+    memory = memoryview(bytearray(PAGE))
+    writer = Writer(tmp_path, layout, stand_in.SHAPE, memory, journal="samples.jsonl", threads=1)
+    extent = writer.room_now(Sample(0, [1]))
+    assert extent == Extent(0, PAGE)
+    assert writer.room_now(Sample(1, [1])) is None
+    writer.release(extent)
+    assert writer.room_now(Sample(1, [1])) == Extent(0, PAGE)
     writer.close()
 
 

@@ -20,6 +20,8 @@ pytestmark = pytest.mark.vllm
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = Path(__file__).parent / "experiments" / "extraction.py"
 FILES = Path(__file__).parent / "experiments" / "extraction_files.py"
+TRAINING = Path(__file__).parent / "experiments" / "extraction_training.py"
+SHARDS = Path(__file__).parent / "experiments" / "shards.py"
 # float32 sums in another order differ by some 1e-6.
 TOLERANCE = 1e-5
 LAYERS = 4
@@ -38,19 +40,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     def interpreter(release: str) -> Path:
         return environment_beside(release, tmp_path_factory.mktemp(f"vllm-{release}"))
 
-    def run(release: str, *arguments: str, experiment: Path = EXPERIMENT) -> dict[str, Any]:
-        return answer(interpreter(release), experiment, *arguments)
+    def run(release: str, *arguments: str, experiment: Path = EXPERIMENT, **more: str) -> dict[str, Any]:
+        return answer(interpreter(release), experiment, *arguments, **more)
 
     return run
 
 
-def environment_beside(release: str, folder: Path) -> Path:
+def environment_beside(release: str, folder: Path, extra: str = "") -> Path:
     """The Python of an environment with driftcheck, installed as anyone would, beside that vLLM."""
     python = folder / "bin" / "python"
     for command in (
         ["venv", "--python", sys.executable, str(folder)],
         # Else uv takes the wheel that it has built of this folder before, whatever has changed in it.
-        ["pip", "install", "--python", str(python), "--reinstall-package", "driftcheck", str(ROOT)],
+        ["pip", "install", "--python", str(python), "--reinstall-package", "driftcheck", f"{ROOT}{extra}"],
     ):
         subprocess.run(["uv", *command], check=True, capture_output=True)
     (packages,) = folder.glob("lib/python3.*/site-packages")
@@ -59,8 +61,8 @@ def environment_beside(release: str, folder: Path) -> Path:
     return python
 
 
-def answer(interpreter: Path, experiment: Path, *arguments: str) -> dict[str, Any]:
-    """What an experiment says."""
+def answer(interpreter: Path, experiment: Path, *arguments: str, **more: str) -> dict[str, Any]:
+    """What an experiment says, with more in its environment."""
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
         "PYTHONDONTWRITEBYTECODE": "1",
@@ -68,6 +70,7 @@ def answer(interpreter: Path, experiment: Path, *arguments: str) -> dict[str, An
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
         "VLLM_MLA_DISABLE": "1",  # there is none for CPUs
+        **more,
     }
     command = [str(interpreter), str(experiment), *arguments]
     finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1200)
@@ -106,6 +109,45 @@ def assert_right(samples: list[dict[str, Any]], count: int, layers: int = LAYERS
         or any(error is None or not error < TOLERANCE for error in sample["errors"])
     }
     assert wrong == {}
+
+
+@pytest.mark.parametrize(
+    ("release", "tensors", "stages"), [wide("0.16.0", "1", "2"), wide("0.16.0", "2", "1"), wide("0.30.0", "1", "2")]
+)
+def test_states_of_several_workers_are_written_once(run: Run, release: str, tensors: str, stages: str) -> None:
+    """Each on one core, since vLLM would have a NUMA node for each."""
+    found = run(release, "qwen", "safetensors", tensors, stages, VLLM_CPU_OMP_THREADS_BIND="0|1")
+    assert (found["code"], found["errors"]) == (0, "")
+    assert_right(found["samples"], 71)
+
+
+@pytest.mark.wide
+def test_shards_that_ray_runs_are_joined(tmp_path: Path) -> None:
+    """Two at a time, each with an engine of its own; and shards that fail are run again, two times at most."""
+    python = environment_beside("0.16.0", tmp_path, "[ray]")
+    ended = answer(python, SHARDS)
+    assert ended == {
+        "ended": {"0": 0, "1": 10, "2": "RuntimeError: shard 2 can't go on", "3": 30},
+        "tries": {"0": 1, "1": 3, "2": 3, "3": 1},
+    }
+    found = answer(python, EXPERIMENT, "llama", "speculators", "1", "1", "2")
+    assert (found["code"], found["errors"]) == (0, "")
+    assert_right(found["samples"], 71)
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("layout", "name"), [("speculators", "vllm-0.16.0"), ("safetensors", "speculators-0.9.0")])
+def test_speculators_trains_from_what_is_written(run: Run, layout: str, name: str, tmp_path: Path) -> None:
+    """speculators 0.3.0, which is beside vLLM 0.16.0, and 0.9.0, without any."""
+    assert run("0.16.0", "extract", str(tmp_path), layout, experiment=TRAINING) == {"code": 0}
+    found = answer(interpreter_of(name), TRAINING, "train", str(tmp_path), TORCHDYNAMO_DISABLE="1")
+    assert len(found["samples"]) == 4
+    for sample in found["samples"]:
+        assert sample["tokens"] and sample["mask"]
+        assert max(sample["errors"]) < TOLERANCE
+    assert found["losses"] == sorted(found["losses"], reverse=True)
+    assert 0 < found["losses"][-1] < found["losses"][0] / 2
+    assert found["trained"] > 10
 
 
 @pytest.mark.parametrize("release", [wide("0.16.0"), wide("0.30.0")])

@@ -21,6 +21,7 @@ from transformers import AutoModelForCausalLM
 
 from driftcheck.cli import main
 from driftcheck.extract.capture import HiddenStates
+from driftcheck.extract.environment import release_of
 from driftcheck.extract.generator import VllmHiddenStatesGenerator
 
 POISON, POISONED = VOCABULARY - 1, 20
@@ -159,6 +160,26 @@ def _poison(model: Any) -> None:
     model.get_submodule("model.embed_tokens").register_forward_pre_hook(look)
 
 
+def _mend_experts() -> None:
+    """On CPUs the experts of 0.20.2 make a layer in the midst of a step, where vLLM refuses to make one."""
+    from vllm.model_executor.layers.activation import SiluAndMul
+    from vllm.model_executor.layers.fused_moe import cpu_fused_moe
+
+    for activation in getattr(cpu_fused_moe, "_CPU_MOE_ACT_FN", {}):
+        if activation.name == "SILU":
+            cpu_fused_moe._CPU_MOE_ACT_FN[activation] = SiluAndMul.forward_native
+
+
+def _prepare(name: str) -> None:
+    """Done in workers too: they are processes that import this file, with the same arguments."""
+    if name == "oss":
+        _before_capture(_bfloat16_sinks)
+    if name == "poisoned":
+        _before_capture(_poison)
+    if name in {"qwen", "deepseek"} and release_of("vllm") == "0.20.2":
+        _mend_experts()
+
+
 def generated() -> dict[str, Any]:
     """What the class gives that scripts take from speculators."""
     with tempfile.TemporaryDirectory() as folder:
@@ -184,7 +205,7 @@ def generated() -> dict[str, Any]:
         return {"layers": generator.layer_ids, "samples": samples}
 
 
-def extracted(name: str, layout: str, tensor_parallel_size: str = "1") -> dict[str, Any]:
+def extracted(name: str, layout: str, tensors: str = "1", stages: str = "1", shards: str = "") -> dict[str, Any]:
     """How the command ended, and of each prompt whether its tokens and mask are its own and how far its layers are."""
     with tempfile.TemporaryDirectory() as folder:
         model = made(name, Path(folder, "model"))
@@ -197,8 +218,8 @@ def extracted(name: str, layout: str, tensor_parallel_size: str = "1") -> dict[s
         data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         options = ["--layers", "0,1,2,3", "--dtype", "float32", "--format", layout]
         options += [
-            "--tensor-parallel-size",
-            tensor_parallel_size,
+            *("--tensor-parallel-size", tensors),
+            *("--pipeline-parallel-size", stages),
             "--max-num-batched-tokens",
             "256",
             "--engine",
@@ -206,12 +227,10 @@ def extracted(name: str, layout: str, tensor_parallel_size: str = "1") -> dict[s
         ]
         if name == "deepseek":  # a kernel for CPUs turns positions wrongly for it
             options += ["--engine", 'compilation_config={"custom_ops": ["none"]}']
-        if name != "llama":
+        if name != "llama" or (tensors, stages, shards) != ("1", "1", ""):
             options.append("--no-smoke")
-        if name == "oss":
-            _before_capture(_bfloat16_sinks)
-        if name == "poisoned":
-            _before_capture(_poison)
+        if shards:
+            options += ["--ray", shards]
         code = main(["extract", str(Path(folder, "model")), str(data), "--output", str(output), *options])
         errors = output / "errors.jsonl"
         answer: dict[str, Any] = {"code": code, "samples": [], "errors": errors.read_text() if errors.exists() else ""}
@@ -223,6 +242,8 @@ def extracted(name: str, layout: str, tensor_parallel_size: str = "1") -> dict[s
             answer["samples"].append({"own": ids == tokens and mask == masks[number], "errors": distances})
         return answer
 
+
+_prepare(sys.argv[1])
 
 if __name__ == "__main__":
     found = generated() if sys.argv[1] == "generator" else extracted(*sys.argv[1:])

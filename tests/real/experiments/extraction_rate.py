@@ -2,7 +2,8 @@
 """How fast prompts are read bare, and how fast with their states written, by one engine after one load.
 
 Run with a model's folder (a config.json will do), the folder to write to, the layout, how many prompts, how long, and
-then the engine's arguments as JSON. Bare, the hooks are there and take nothing. Bare and captured rounds take turns.
+then, as JSON, the engine's arguments, with `layers` and `writers` among them where they matter. Bare, the hooks are
+there and take nothing. Bare and captured rounds take turns.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from vllm import SamplingParams
 from driftcheck.extract.architecture import architecture_of
 from driftcheck.extract.engine import CaptureSettings, Engine, EngineSettings
 from driftcheck.extract.layouts import LAYOUTS, Sample
-from driftcheck.extract.plan import DEFAULT_HOST_MEMORY, DEFAULT_STEP, batches
+from driftcheck.extract.plan import DEFAULT_HOST_MEMORY, DEFAULT_STEP, batches, writers
 
 ROUNDS = 3
 _STEPS_A_BATCH = 32
@@ -31,12 +32,14 @@ def rates(model: Path, folder: Path, layout: str, count: int, length: int, argum
     """Tokens a second of each round, and what was written."""
     architecture = architecture_of(model)
     (folder / LAYOUTS[layout].path(0)).parent.mkdir(parents=True, exist_ok=True)
+    layers = architecture.chosen_layers(arguments.pop("layers", "auto"))
+    threads = arguments.pop("writers", writers())
     step = arguments.get("max_num_batched_tokens", DEFAULT_STEP)
     settings = EngineSettings(
         str(model), max_model_len=length, max_num_batched_tokens=step, extra={"load_format": "dummy", **arguments}
     )
-    host_memory = max(DEFAULT_HOST_MEMORY, 2 * length * 4 * architecture.hidden_size * 4)
-    capture = CaptureSettings(folder, architecture.chosen_layers("auto"), layout, "samples.jsonl", host_memory, 4)
+    host_memory = max(DEFAULT_HOST_MEMORY, 2 * length * len(layers) * architecture.hidden_size * 4)
+    capture = CaptureSettings(folder, layers, layout, "samples.jsonl", host_memory, threads)
     engine = Engine(settings, capture)
     chance = random.Random(1)
     samples = [
