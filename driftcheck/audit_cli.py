@@ -129,11 +129,15 @@ def add_reach(parser: argparse._ActionsContainer) -> None:
     )
     parser.add_argument("--offline", action="store_true", help="use what is installed or cached, ask no index")
     parser.add_argument(
-        "--timeout", type=_seconds, metavar="SECONDS", help="the longest wait for the index and for the interpreter"
+        "--timeout",
+        type=positive_seconds,
+        metavar="SECONDS",
+        help="the longest wait for the index and for the interpreter",
     )
 
 
-def _seconds(text: str) -> float:
+def positive_seconds(text: str) -> float:
+    """A number of seconds as written on the command line."""
     import math
 
     try:

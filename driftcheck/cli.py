@@ -39,6 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "restore": _restore,
             "extract": _extract,
             "surface": _surface,
+            "history": _history,
             "explain": _explain,
         }[options.command]
         return command(options)
@@ -97,6 +98,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_fix(commands)
     _add_gate(commands)
     _add_surface(commands)
+    _add_history(commands)
     _add_explain(commands)
     _add_extract(commands)
     _add_setup(commands)
@@ -169,6 +171,13 @@ def _add_surface(commands: argparse._SubParsersAction[_Parser]) -> None:
         help="hold what the sources say against what inspect.signature says, and print the differences",
     )
     add_reach(surface)
+
+
+def _add_history(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.history_cli import HISTORY, HISTORY_NOTES, add_history
+
+    said = "say what became of a symbol over the releases"
+    add_history(_command(commands, "history", said, HISTORY, HISTORY_NOTES))
 
 
 def _add_explain(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -282,6 +291,12 @@ def _surface(options: argparse.Namespace) -> int:
         )
     write_stdout("".join(f"{harmless(line)}\n" for line in lines))
     return _NOTHING
+
+
+def _history(options: argparse.Namespace) -> int:
+    from driftcheck.history_cli import run_history
+
+    return run_history(options)
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -44,11 +44,11 @@ def render_markdown(reports: Sequence[Placed]) -> str:
 def _report(placed: Placed) -> Iterator[str]:
     report = placed.report
     fits = "does not fit" if any(placed.fails(finding) for finding in report.findings) else "fits"
-    yield f"## {_plain(client(report))} {fits} {_plain(release(report))}"
+    yield f"## {plain(client(report))} {fits} {plain(release(report))}"
     yield ""
     if report.findings:
         files = counted(len({finding.location.path for finding in report.findings}), "file")
-        written = f" The code was written for {_plain(before(report))}." if report.baseline is not None else ""
+        written = f" The code was written for {plain(before(report))}." if report.baseline is not None else ""
         yield f"{numbers(report.findings)} in {files}.{written}"
         yield ""
         yield "| | where | what | what to do |"
@@ -61,12 +61,12 @@ def _report(placed: Placed) -> Iterator[str]:
         yield ""
     if report.accepted:
         yield "<details>"
-        yield f"<summary>Accepted: {_plain(accepted_in_words(report))}</summary>"
+        yield f"<summary>Accepted: {plain(accepted_in_words(report))}</summary>"
         yield ""
         for entry in ordered_accepted(report):
-            place = _code(f"{placed.path(entry.finding.location.path)}:{entry.finding.location.line}")
-            why = f": {_plain(entry.reason)}" if entry.reason else ""
-            yield f"- {place} {_plain(headline(entry.finding))} ({entry.how}{why})"
+            place = code(f"{placed.path(entry.finding.location.path)}:{entry.finding.location.line}")
+            why = f": {plain(entry.reason)}" if entry.reason else ""
+            yield f"- {place} {plain(headline(entry.finding))} ({entry.how}{why})"
         yield ""
         yield "</details>"
         yield ""
@@ -74,15 +74,15 @@ def _report(placed: Placed) -> Iterator[str]:
 
 
 def _row(placed: Placed, finding: Finding) -> str:
-    what = _plain(headline(finding))
+    what = plain(headline(finding))
     raised = consequence(finding)
     if raised:
-        what += f"; {_plain(raised)}"
+        what += f"; {plain(raised)}"
     if finding.drift is False:
-        what += f"; the same with {_plain(before(placed.report))}"
-    place = _code(f"{placed.path(finding.location.path)}:{finding.location.line}")
+        what += f"; the same with {plain(before(placed.report))}"
+    place = code(f"{placed.path(finding.location.path)}:{finding.location.line}")
     kind = f"**{finding.severity.value}** {finding.kind.value}"
-    return f"| {kind} | {place} | {what} | {_plain(remedy(finding)) or 'for a person'} |"
+    return f"| {kind} | {place} | {what} | {plain(remedy(finding)) or 'for a person'} |"
 
 
 def _changes(report: Report) -> Iterator[str]:
@@ -99,7 +99,7 @@ def _changes(report: Report) -> Iterator[str]:
     if not details:
         return
     yield "<details>"
-    yield f"<summary>What changed in {_plain(report.target.name)}</summary>"
+    yield f"<summary>What changed in {plain(report.target.name)}</summary>"
     for detail in details[:_MOST_DETAILS]:
         yield ""
         yield from detail
@@ -116,10 +116,10 @@ def _change(report: Report, finding: Finding) -> Iterator[str]:
     lines = list(_signature(finding))
     if not (where or why or lines):
         return
-    yield f"**{_code(finding.symbol)}**{f', {_plain(where)}' if where else ''}"
+    yield f"**{code(finding.symbol)}**{f', {plain(where)}' if where else ''}"
     if why:
         yield ""
-        yield _plain(why)
+        yield plain(why)
     if lines:
         yield ""
         fence = "`" * max(3, *(len(run) + 1 for line in lines for run in [*_TICKS.findall(line), ""]))
@@ -156,28 +156,28 @@ def _signature(finding: Finding) -> Iterator[str]:
 def _foot(placed: Placed) -> Iterator[str]:
     report = placed.report
     client_ = report.client
-    yield f"- client: {_plain(client(report))}, {_plain(client_.origin)}: {counted(client_.files, 'file')}"
-    yield f"- target: {_plain(release(report))}, {_plain(report.target.origin)}"
+    yield f"- client: {plain(client(report))}, {plain(client_.origin)}: {counted(client_.files, 'file')}"
+    yield f"- target: {plain(release(report))}, {plain(report.target.origin)}"
     if report.baseline is None:
         yield "- baseline: none, so drift can't be told from what was broken before"
     else:
-        chosen = f" ({_plain(report.baseline.chosen)})" if report.baseline.chosen else ""
-        yield f"- baseline: {_plain(before(report))}, {_plain(report.baseline.origin)}{chosen}"
+        chosen = f" ({plain(report.baseline.chosen)})" if report.baseline.chosen else ""
+        yield f"- baseline: {plain(before(report))}, {plain(report.baseline.origin)}{chosen}"
     counts = [getattr(report.usages, sort) for sort in report.usages.__slots__]
     checked, unresolved = sum(count.checked for count in counts), sum(count.unresolved for count in counts)
     yield f"- checked: {counted(checked, 'use')}; unresolved: {unresolved:,}"
     for file in sorted(client_.skipped):
-        yield f"- skipped: {_code(placed.path(file.path))}, {_plain(file.reason)}"
+        yield f"- skipped: {code(placed.path(file.path))}, {plain(file.reason)}"
     for notice in report.notices:
-        yield f"- note: {_plain(notice)}"
+        yield f"- note: {plain(notice)}"
 
 
-def _plain(text: str) -> str:
+def plain(text: str) -> str:
     """Text in which nothing is markup, a mention or a cell's end."""
     return _SPECIAL.sub(r"\\\1", harmless(text)).replace("://", "\\://")
 
 
-def _code(text: str) -> str:
+def code(text: str) -> str:
     """Text as code, whatever backticks it has; a pipe would end a table's cell even there."""
     shown = harmless(text).replace("|", "\\|")
     runs = {len(run) for run in _TICKS.findall(shown)}
