@@ -63,23 +63,23 @@ class Sources:
     runtime: _Runtime | None
     cache: Path | None
 
-    def audited(self, client: SourceTree | None = None) -> Report:
-        """The report on the client, or on an edited copy of it."""
+    def audited(self, client: SourceTree | None = None, *, processes: int | None = None) -> Report:
+        """The report on the client, or on an edited copy of it; by 1 or 2 processes where that is not left open."""
         from driftcheck.remembered import Remembered
 
         tree = client if client is not None else self.client
         if self.runtime is not None or self.cache is None:
             # What an interpreter imports depends on more than on the sources at hand.
-            return self._made(tree)
+            return self._made(tree, processes)
         parts = (self.chosen, self.model, *self.notices)
         remembered = Remembered(self.cache, (tree, self.target, self.baseline), parts)
         report = remembered.report()
         if report is None:
-            report = self._made(tree)
+            report = self._made(tree, processes)
             remembered.keep(report)
         return report
 
-    def _made(self, client: SourceTree) -> Report:
+    def _made(self, client: SourceTree, processes: int | None) -> Report:
         return audit_trees(
             client,
             self.target,
@@ -88,6 +88,7 @@ class Sources:
             notices=self.notices,
             runtime=self.runtime,
             model=self.model,
+            processes=processes,
         )
 
 
@@ -180,8 +181,8 @@ def sources_of(
     return Sources(tree, target, earlier, chosen, tuple(notices), model, runtime, cache)
 
 
-def releases_in(text: str, *, offline: bool = False) -> list[str]:
-    """The releases of the default target in a range such as '>=0.11,<0.18', the newest first.
+def releases_in(text: str, *, offline: bool = False, pre: bool = False) -> list[str]:
+    """The releases of the default target in a range such as '>=0.11,<0.18', the newest first; `pre` with prereleases.
 
     Raises DriftcheckError where the text is no range, or no release is in it.
     """
@@ -197,7 +198,7 @@ def releases_in(text: str, *, offline: bool = False) -> list[str]:
     if not text.strip():
         raise DriftcheckError("an empty range holds every release; write '>=0.11,<0.18' for example")
     known = offers(DEFAULT_TARGET, Settings(offline=offline))
-    found = [each.version for each in known if wanted.contains(each.version)]
+    found = [each.version for each in known if wanted.contains(each.version, prereleases=pre or None)]
     if not found:
         raise DriftcheckError(f"no release of {DEFAULT_TARGET} is in {text}")
     return [f"{DEFAULT_TARGET}=={version}" for version in reversed(found)]

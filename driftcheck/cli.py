@@ -36,6 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "environment": _environment,
             "gate": _gate,
             "fix": _fix,
+            "matrix": _matrix,
             "restore": _restore,
             "extract": _extract,
             "surface": _surface,
@@ -98,6 +99,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_fix(commands)
     _add_gate(commands)
     _add_surface(commands)
+    _add_matrix(commands)
     _add_history(commands)
     _add_explain(commands)
     _add_extract(commands)
@@ -155,6 +157,12 @@ def _add_gate(commands: argparse._SubParsersAction[_Parser]) -> None:
     add_gate(_command(commands, "gate", "audit an environment, then run a command in it", GATE, GATE_NOTES, GATE_USAGE))
     said = "say which installed distributions fit"
     add_environment(_command(commands, "environment", said, ENVIRONMENT, ENVIRONMENT_NOTES))
+
+
+def _add_matrix(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.matrix_cli import MATRIX, MATRIX_NOTES, add_matrix
+
+    add_matrix(_command(commands, "matrix", "say which releases clients work with", MATRIX, MATRIX_NOTES))
 
 
 def _add_surface(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -257,6 +265,12 @@ def _fix(options: argparse.Namespace) -> int:
             tell_fixes(told, options, as_list=len(clients) > 1)
         raise
     return tell_fixes(told, options, as_list=len(clients) > 1)
+
+
+def _matrix(options: argparse.Namespace) -> int:
+    from driftcheck.matrix_cli import run_matrix
+
+    return run_matrix(options)
 
 
 def _restore(options: argparse.Namespace) -> int:

@@ -421,3 +421,52 @@ class Repair:
     releases: tuple[str, ...]
     left: tuple[LeftFinding, ...] = ()
     notices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseVerdict:
+    """What one release says of a client.
+
+    `breaks` are the findings that are silent or worse and not the same with the baseline, `others` is how many there
+    are besides. `is_allowed` says whether the client's metadata allow the release, None where they name none. `fault`
+    says why the release could not be read.
+    """
+
+    version: str
+    breaks: tuple[Finding, ...] = ()
+    others: int = 0
+    is_allowed: bool | None = None
+    fault: str | None = None
+
+    @property
+    def fits(self) -> bool:
+        """True where the release was read and nothing breaks."""
+        return self.fault is None and not self.breaks
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """One client on many releases of the target, the oldest first.
+
+    `requirement` is what the client's metadata ask for. `fitting` are the ranges without a break, each by its first and
+    last release; `bound` is the requirement that says the one around the baseline, None where nothing fits.
+    """
+
+    client: ClientSummary
+    target: str
+    baseline: TargetSummary | None
+    requirement: str | None
+    releases: tuple[ReleaseVerdict, ...]
+    fitting: tuple[tuple[str, str], ...]
+    bound: str | None
+    notices: tuple[str, ...] = ()
+
+    @property
+    def too_wide(self) -> tuple[ReleaseVerdict, ...]:
+        """The releases that the metadata allow and the client breaks with."""
+        return tuple(release for release in self.releases if release.is_allowed and release.breaks)
+
+    @property
+    def too_narrow(self) -> tuple[ReleaseVerdict, ...]:
+        """The releases that fit and the metadata do not allow."""
+        return tuple(release for release in self.releases if release.is_allowed is False and release.fits)

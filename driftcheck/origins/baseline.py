@@ -17,7 +17,7 @@ from driftcheck.origins.releases import UnknownProject
 from driftcheck.origins.settings import Settings
 
 if TYPE_CHECKING:
-    from packaging.requirements import Requirement
+    from packaging.requirements import Requirement as _Parsed
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
 
@@ -91,16 +91,40 @@ def baseline_specification(
     return _namesake(tree, known, day.day, client, target_name) or _contemporary(known, day, client, target_name)
 
 
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """What a client's metadata ask of the target, in words, and which releases that allows."""
+
+    text: str
+    specifier: SpecifierSet
+
+    def allows(self, version: str) -> bool:
+        """True for a release that an installer would take."""
+        return self.specifier.contains(version, prereleases=True)
+
+    @property
+    def has_lower_bound(self) -> bool:
+        """True where old releases are ruled out."""
+        return any(each.operator in ("==", "===", "~=", ">", ">=") for each in self.specifier)
+
+
+def requirement_of(tree: SourceTree, target_name: str) -> Requirement | None:
+    """The requirement that names the target, one without an extra first; None where none says which releases."""
+    demands = [demand for demand in _demands(tree.requirements, target_name) if str(demand.specifier)]
+    demand = next((demand for demand in demands if not demand.extra), demands[0] if demands else None)
+    return Requirement(demand.text, demand.specifier) if demand is not None else None
+
+
 def _demands(requirements: Sequence[str], target_name: str) -> Iterator[_Demand]:
     """The requirements that name the target and hold on the machine that counts."""
-    from packaging.requirements import Requirement
+    from packaging.requirements import Requirement as Parsed
 
     wanted = normalized(target_name)
     for text in requirements:
         if normalized(re.split(r"[^A-Za-z0-9._-]", text.strip(), maxsplit=1)[0]) != wanted:
             continue
         try:
-            requirement = Requirement(text)
+            requirement = Parsed(text)
             extra = _extra(requirement)
         except (ValueError, RecursionError):
             # No requirement, or a marker that compares what can't be compared.
@@ -113,7 +137,7 @@ def _demands(requirements: Sequence[str], target_name: str) -> Iterator[_Demand]
         yield _Demand(shown, extra, requirement.specifier, _pin(requirement))
 
 
-def _extra(requirement: Requirement) -> str | None:
+def _extra(requirement: _Parsed) -> str | None:
     """The extra that brings the requirement, "" where none is needed, None where it doesn't hold at all."""
     marker = requirement.marker
     if marker is None:
@@ -125,7 +149,7 @@ def _extra(requirement: Requirement) -> str | None:
     return None
 
 
-def _pin(requirement: Requirement) -> Version | None:
+def _pin(requirement: _Parsed) -> Version | None:
     """The one version that the requirement allows, without a local part, which the index doesn't have."""
     texts = [
         specifier.version

@@ -22,7 +22,7 @@ from driftcheck.tree import SourceTree
 
 # Another number for another way to make or to keep what is kept.
 _FORMAT = 2
-_KEPT_FILES = 24
+_KEPT_FILES = 128
 _LARGEST = 256_000_000
 
 Answer = TypeVar("Answer")

@@ -1,0 +1,191 @@
+"""One client on many releases: with which it works, what breaks first, and what its metadata should say."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from driftcheck.apart import begun_apart, may_work_apart
+from driftcheck.audit import DEFAULT_TARGET, Sources, releases_in, sources_of
+from driftcheck.errors import DriftcheckError
+from driftcheck.model import Matrix, ReleaseVerdict, Report, Severity
+from driftcheck.origins.baseline import Requirement, requirement_of
+from driftcheck.origins.offers import offers
+from driftcheck.origins.select import target_tree
+from driftcheck.origins.settings import Settings
+from driftcheck.progress import UNWATCHED, Progress, Task
+from driftcheck.tree import SourceTree
+
+# So many releases before the oldest one that a client has to do with are looked at where nobody says which.
+_BEFORE = 5
+# An audit of a client with so many modules uses two processes, and much memory, by itself.
+_LARGE = 800
+
+
+def releases_of(text: str | None, *, pre: bool = False, offline: bool = False) -> list[str]:
+    """The releases in a range such as '>=0.11', the oldest first; all of them where there is no range.
+
+    Prereleases only where asked for. Raises DriftcheckError where the text is no range, or no release is in it.
+    """
+    if text is not None:
+        return [name.partition("==")[2] for name in reversed(releases_in(text, offline=offline, pre=pre))]
+    from driftcheck.origins.names import parsed_version
+
+    known = offers(DEFAULT_TARGET, Settings(offline=offline))
+    versions = [(offer.version, parsed_version(offer.version)) for offer in known if not offer.yanked]
+    return [text for text, version in versions if version is not None and (pre or not version.is_prerelease)]
+
+
+def matrix(
+    client: str,
+    releases: Sequence[str],
+    *,
+    chosen: bool = True,
+    baseline: str | None = None,
+    python: str | None = None,
+    offline: bool = False,
+    timeout: float | None = None,
+    model: str | None = None,
+    remember: bool = True,
+    progress: Progress = UNWATCHED,
+) -> Matrix:
+    """Audits a client, named as on the command line, against each of these releases, statically.
+
+    Where they are not `chosen` by the user, those long before the client are left out. The other arguments are as for
+    `audit`. Raises DriftcheckError where the client can't be read; a release that can't be is told in its verdict.
+    """
+    sources = sources_of(
+        client,
+        against=f"{DEFAULT_TARGET}=={releases[-1]}",
+        baseline=baseline,
+        python=python,
+        static=True,
+        offline=offline,
+        timeout=timeout,
+        model=model,
+        remember=remember,
+        progress=progress,
+    )
+    requirement = requirement_of(sources.client, DEFAULT_TARGET)
+    looked_at = list(releases) if chosen else _recent(releases, sources, requirement)
+    settings = Settings(offline=offline, timeout=timeout)
+
+    def found(version: str) -> SourceTree:
+        return target_tree(f"{DEFAULT_TARGET}=={version}", settings=settings)
+
+    with progress.task(f"Auditing {sources.client.name} on {len(looked_at)} releases", len(looked_at)) as task:
+        return matrix_of(sources, looked_at, found, task)
+
+
+def matrix_of(
+    sources: Sources, releases: Sequence[str], found: Callable[[str], SourceTree], task: Task | None = None
+) -> Matrix:
+    """Audits what was found of a client against each of these releases, the oldest first.
+
+    `found` gives a release by its version, or raises DriftcheckError; raises one itself where that is so for all.
+    """
+    requirement = requirement_of(sources.client, DEFAULT_TARGET)
+    reports = _reports(sources, releases, found, task)
+    verdicts = tuple(_verdict(version, report, requirement) for version, report in zip(releases, reports, strict=True))
+    read = [report for report in reports if isinstance(report, Report)]
+    if not read:
+        raise DriftcheckError(f"no release can be read: {reports[0]}")
+    fitting = _fitting(verdicts)
+    return Matrix(
+        client=read[-1].client,
+        target=DEFAULT_TARGET,
+        baseline=read[-1].baseline,
+        requirement=requirement.text if requirement is not None else None,
+        releases=verdicts,
+        fitting=tuple((span[0].version, span[-1].version) for span in fitting),
+        bound=_bound(verdicts, fitting, sources.baseline.version if sources.baseline is not None else None),
+        notices=sources.notices,
+    )
+
+
+def _recent(releases: Sequence[str], sources: Sources, requirement: Requirement | None) -> list[str]:
+    """The releases from a few before the oldest one that the client has to do with."""
+    written_for = sources.baseline.version if sources.baseline is not None else None
+    concerned = [
+        place
+        for place, version in enumerate(releases)
+        if version == written_for
+        or (requirement is not None and requirement.has_lower_bound and requirement.allows(version))
+    ]
+    return list(releases[max(0, min(concerned) - _BEFORE) :]) if concerned else list(releases)
+
+
+def _reports(
+    sources: Sources, releases: Sequence[str], found: Callable[[str], SourceTree], task: Task | None
+) -> list[Report | str]:
+    """The report with each release, or why there is none; half of them come from a second process."""
+    if len(releases) < 2 or len(sources.client.paths) >= _LARGE or not may_work_apart():
+        return [_report(sources, version, found, task, None) for version in releases]
+    # Neighbours are about as large, so that both processes have as much to do.
+    begun = begun_apart(functools.partial(_one_by_one, sources, releases[1::2], found))
+    own = [_report(sources, version, found, task, 1) for version in releases[::2]]
+    others = begun()
+    if task is not None:
+        task.advance(len(others))
+    return [(others if place % 2 else own)[place // 2] for place in range(len(releases))]
+
+
+def _one_by_one(sources: Sources, releases: Sequence[str], found: Callable[[str], SourceTree]) -> list[Report | str]:
+    return [_report(sources, version, found, None, 1) for version in releases]
+
+
+def _report(
+    sources: Sources,
+    version: str,
+    found: Callable[[str], SourceTree],
+    task: Task | None,
+    processes: int | None,
+) -> Report | str:
+    try:
+        return replace(sources, target=found(version)).audited(processes=processes)
+    except DriftcheckError as error:
+        return str(error)
+    finally:
+        if task is not None:
+            task.advance()
+
+
+def _verdict(version: str, report: Report | str, requirement: Requirement | None) -> ReleaseVerdict:
+    is_allowed = requirement.allows(version) if requirement is not None else None
+    if isinstance(report, str):
+        return ReleaseVerdict(version, is_allowed=is_allowed, fault=report)
+    breaks = tuple(
+        finding
+        for finding in report.findings
+        if finding.severity.rank >= Severity.SILENT.rank and finding.drift is not False
+    )
+    return ReleaseVerdict(version, breaks, len(report.findings) - len(breaks), is_allowed)
+
+
+def _fitting(verdicts: Sequence[ReleaseVerdict]) -> list[list[ReleaseVerdict]]:
+    """The releases that fit, in runs; what could not be read ends no run, and begins none."""
+    spans: list[list[ReleaseVerdict]] = []
+    is_broken = True
+    for verdict in verdicts:
+        if verdict.breaks:
+            is_broken = True
+        elif verdict.fits:
+            if is_broken:
+                spans.append([])
+            spans[-1].append(verdict)
+            is_broken = False
+    return spans
+
+
+def _bound(
+    verdicts: Sequence[ReleaseVerdict], fitting: Sequence[Sequence[ReleaseVerdict]], baseline: str | None
+) -> str | None:
+    """The requirement that allows the run around the baseline, or else the newest run, and nothing beyond."""
+    if not fitting:
+        return None
+    span = next((span for span in fitting if any(each.version == baseline for each in span)), fitting[-1])
+    after = verdicts.index(span[-1]) + 1
+    following = next((each.version for each in verdicts[after:] if each.breaks), None)
+    upper = f",<{following}" if following is not None else ""
+    return f"{DEFAULT_TARGET}>={span[0].version}{upper}"

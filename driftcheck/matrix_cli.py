@@ -1,0 +1,117 @@
+"""The command `matrix`: clients on many releases, in one table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import TYPE_CHECKING
+
+from driftcheck.audit_cli import COULD_NOT_CHECK, FINDINGS, NOTHING, add_model
+from driftcheck.errors import DriftcheckError
+
+if TYPE_CHECKING:
+    from driftcheck.configuration import Configuration
+    from driftcheck.model import Matrix
+    from driftcheck.progress import Progress
+
+MATRIX = "Holds clients against many releases and says with which they work, and what breaks first."
+MATRIX_NOTES = """\
+What breaks is what an audit finds at severity silent or above and the baseline
+had right. Releases are read from the package index; the second time, what was
+read and found before is used. Without --releases, those are looked at that
+came out since a few before the oldest one the client has to do with.
+
+examples:
+  driftcheck matrix                                  this folder
+  driftcheck matrix speculators==0.3.0 --releases '>=0.9'
+  driftcheck matrix trl verl lmcache --format html --output matrix.html
+
+exit codes:
+  0  what the clients' metadata allow fits
+  1  a release that they allow breaks
+  2  could not check: a line on stderr says why
+"""
+
+
+def add_matrix(parser: argparse.ArgumentParser) -> None:
+    """The arguments of `matrix`."""
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="the code to check, as for audit")
+    releases = parser.add_argument_group("what it is held against")
+    releases.add_argument("--releases", metavar="RANGE", help="the releases to look at, '>=0.11,<0.18' for example")
+    releases.add_argument("--pre", action="store_true", help="look at prereleases too")
+    releases.add_argument("--baseline", metavar="TARGET", help="the release the client was written for, as for audit")
+    add_model(releases)
+    releases.add_argument("--python", metavar="PATH", help="the interpreter that has the installed client")
+    releases.add_argument("--offline", action="store_true", help="use what is installed or cached, ask no index")
+    releases.add_argument(
+        "--no-cache", action="store_true", help="look at everything again, even where nothing has changed"
+    )
+    report = parser.add_argument_group("the report")
+    report.add_argument("--format", choices=("text", "json", "markdown", "html"), default="text", help="default: text")
+    report.add_argument("--output", metavar="FILE", help="write the report there instead of to stdout")
+    report.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found")
+
+
+def run_matrix(options: argparse.Namespace) -> int:
+    """Prints the matrix of each client and gives the exit code."""
+    from driftcheck.display import progress_display
+    from driftcheck.matrix import releases_of
+    from driftcheck.output import check_output, write_file, write_stdout
+
+    if options.output is not None:
+        check_output(options.output)
+    releases = releases_of(options.releases, pre=options.pre, offline=options.offline)
+    matrices: list[Matrix] = []
+    failures: list[DriftcheckError] = []
+    with progress_display() as progress:
+        for client in options.clients or ["."]:
+            try:
+                matrices.append(_matrix(client, releases, options, progress))
+            except DriftcheckError as error:
+                failures.append(error)
+    if matrices:
+        text = _rendered(matrices, options)
+        if options.output is None:
+            write_stdout(text)
+        else:
+            write_file(options.output, text)
+    if failures:
+        for failure in failures[:-1]:
+            sys.stderr.write(f"driftcheck: {failure}\n")
+        raise failures[-1]
+    if any(release.fault is not None for matrix in matrices for release in matrix.releases):
+        return COULD_NOT_CHECK
+    return FINDINGS if any(matrix.too_wide for matrix in matrices) and not options.exit_zero else NOTHING
+
+
+def _matrix(client: str, releases: list[str], options: argparse.Namespace, progress: Progress) -> Matrix:
+    from driftcheck.configuration import load_configuration
+    from driftcheck.matrix import matrix
+
+    file: Configuration = load_configuration(client)
+    return matrix(
+        client,
+        releases,
+        chosen=options.releases is not None,
+        baseline=options.baseline or file.baseline,
+        python=options.python or file.python,
+        offline=options.offline,
+        model=options.model or file.model,
+        remember=not options.no_cache,
+        progress=progress,
+    )
+
+
+def _rendered(matrices: list[Matrix], options: argparse.Namespace) -> str:
+    if options.format == "html":
+        from driftcheck.report.matrix_page import render_matrix_page
+
+        return render_matrix_page(matrices)
+    from driftcheck.output import columns
+    from driftcheck.report.matrix_text import render_matrix, render_matrix_json, render_matrix_markdown
+
+    if options.format == "json":
+        return render_matrix_json(matrices)
+    if options.format == "markdown":
+        return render_matrix_markdown(matrices)
+    return render_matrix(matrices, width=columns(sys.stdout if options.output is None else None))

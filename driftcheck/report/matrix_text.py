@@ -1,0 +1,224 @@
+"""What many releases say of clients: for people as text or Markdown, for programs as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from driftcheck.model import Finding, Matrix, ReleaseVerdict, Severity
+from driftcheck.report.harmless import harmless
+from driftcheck.report.json_report import SCHEMA_VERSION, Json
+from driftcheck.report.layout import cells, counted, wrap
+
+_LABEL_WIDTH = len("requires")
+# Of a longer message the rest is in the other formats.
+_MOST_LINES = 4
+_Identity = tuple[str, str, int, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring releases with which the same things break; `new` are those that did not with the one before."""
+
+    releases: tuple[ReleaseVerdict, ...]
+    new: tuple[Finding, ...]
+
+    @property
+    def first(self) -> ReleaseVerdict:
+        """The oldest of them."""
+        return self.releases[0]
+
+    @property
+    def span(self) -> str:
+        """The releases, in words."""
+        return spanned(self.first.version, self.releases[-1].version)
+
+
+def runs(matrix: Matrix) -> list[Run]:
+    """The releases in runs, the oldest first."""
+    found: list[Run] = []
+    before: frozenset[_Identity] = frozenset()
+    for release in matrix.releases:
+        now = frozenset(map(_identity, release.breaks))
+        if found and now == before and release.fault is None and found[-1].first.fault is None:
+            found[-1] = Run((*found[-1].releases, release), found[-1].new)
+            continue
+        new = tuple(finding for finding in release.breaks if _identity(finding) not in before)
+        found.append(Run((release,), new))
+        before = now
+    return found
+
+
+def _identity(finding: Finding) -> _Identity:
+    return (
+        finding.kind.value,
+        finding.location.path,
+        finding.location.line,
+        finding.symbol.rpartition(".")[2],
+        finding.parameter or "",
+    )
+
+
+def spanned(first: str, last: str) -> str:
+    """A range of releases, in words."""
+    return first if first == last else f"{first} to {last}"
+
+
+def numbers(release: ReleaseVerdict) -> str:
+    """How a client does with a release, in words."""
+    if release.fault is not None:
+        return "not read"
+    if release.fits:
+        return "fits"
+    errors = sum(finding.severity is Severity.ERROR for finding in release.breaks)
+    parts = [counted(errors, "error")] if errors else []
+    parts += [f"{len(release.breaks) - errors:,} silent"] if len(release.breaks) > errors else []
+    return ", ".join(parts)
+
+
+def told(run: Run) -> str:
+    """Why a run is as it is: the first thing that breaks with it and not before, and how many more there are."""
+    if run.first.fault is not None:
+        return run.first.fault
+    if run.first.fits:
+        return ""
+    if not run.new:
+        return "some of that is right again"
+    finding = run.new[0]
+    more = f" (and {len(run.new) - 1:,} more)" if len(run.new) > 1 else ""
+    return f"{finding.location.path}:{finding.location.line}: {finding.message}{more}"
+
+
+def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
+    """What follows from the whole, as (label, sentence)."""
+    spans = [spanned(first, last) for first, last in matrix.fitting]
+    yield "fits", ", ".join(spans) if spans else "none of these releases"
+    if matrix.requirement is None:
+        yield "requires", f"no release of {matrix.target}, as far as its metadata say"
+    else:
+        yield "requires", f"{matrix.requirement}: {_judged(matrix)}"
+    if matrix.bound is not None:
+        yield "write", matrix.bound
+
+
+def _judged(matrix: Matrix) -> str:
+    """What the metadata promise, held against what was found."""
+    parts = []
+    wide, narrow = matrix.too_wide, matrix.too_narrow
+    if wide:
+        first = wide[0]
+        finding = first.breaks[0]
+        place = f"{finding.location.path}:{finding.location.line}"
+        others = f" and {counted(len(wide) - 1, 'other')} that it allows" if len(wide) > 1 else ""
+        parts.append(f"too wide, it breaks with {first.version}{others} ({place}: {finding.message})")
+    if narrow:
+        parts.append(f"too narrow, {_versions([release.version for release in narrow])} would do as well")
+    if not parts:
+        parts.append("which is right for these releases")
+    return "; ".join(parts)
+
+
+def _versions(versions: Sequence[str]) -> str:
+    most = 4
+    shown = ", ".join(versions[:most])
+    return f"{shown} and {len(versions) - most:,} more" if len(versions) > most else shown
+
+
+def render_matrix(matrices: Sequence[Matrix], *, width: int) -> str:
+    """One table a client, and what follows from it below."""
+    return "\n".join("".join(f"{line}\n" for line in _text(matrix, width)) for matrix in matrices)
+
+
+def _text(matrix: Matrix, width: int) -> Iterator[str]:
+    yield heading(matrix)
+    yield ""
+    rows = [(run.span, numbers(run.first), told(run)) for run in runs(matrix)]
+    first = max(cells(span) for span, _, _ in rows)
+    for span, number, why in rows:
+        yield f"  {span:<{first}}  {number}"
+        lines = wrap(harmless(why), max(width - first - 4, 40)) if why else []
+        yield from (f"{'':{first + 4}}{line}" for line in lines[:_MOST_LINES])
+    yield ""
+    for label, said in (*conclusions(matrix), *(("note", notice) for notice in matrix.notices)):
+        indent = _LABEL_WIDTH + 4
+        head, *others = wrap(harmless(said), max(width - indent, 30))
+        yield f"  {label:<{_LABEL_WIDTH}}  {head}"
+        yield from (f"{'':{indent}}{line}" for line in others)
+
+
+def heading(matrix: Matrix) -> str:
+    """The client, what it was written for, and how many releases were looked at."""
+    client = matrix.client
+    name = f"{client.name} {client.version}" if client.version else client.name
+    written = f", written for {matrix.baseline.version}" if matrix.baseline and matrix.baseline.version else ""
+    return harmless(f"{name} on {counted(len(matrix.releases), 'release')} of {matrix.target}{written}")
+
+
+def render_matrix_markdown(matrices: Sequence[Matrix]) -> str:
+    """The same as Markdown: a table a client."""
+    return "\n".join("".join(f"{line}\n" for line in _markdown(matrix)) for matrix in matrices)
+
+
+def _markdown(matrix: Matrix) -> Iterator[str]:
+    from driftcheck.report.markdown import plain
+
+    yield f"## {plain(heading(matrix))}"
+    yield ""
+    yield "| release | | first break |"
+    yield "| --- | --- | --- |"
+    for run in runs(matrix):
+        mark = "**fits**" if run.first.fits else plain(numbers(run.first))
+        yield f"| {plain(run.span)} | {mark} | {plain(told(run))} |"
+    yield ""
+    for label, said in (*conclusions(matrix), *(("note", notice) for notice in matrix.notices)):
+        yield f"- {label}: {plain(said)}"
+
+
+def render_matrix_json(matrices: Sequence[Matrix]) -> str:
+    """The same as one object, ASCII throughout: each release with the findings that break there."""
+    document: Json = {"schema": SCHEMA_VERSION, "matrices": [_json(matrix) for matrix in matrices]}
+    return json.dumps(document, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+
+
+def _json(matrix: Matrix) -> dict[str, Json]:
+    return {
+        "client": {"name": matrix.client.name, "version": matrix.client.version, "origin": matrix.client.origin},
+        "target": matrix.target,
+        "baseline": matrix.baseline.version if matrix.baseline is not None else None,
+        "requirement": matrix.requirement,
+        "bound": matrix.bound,
+        "fitting": [list(span) for span in matrix.fitting],
+        "too_wide": [release.version for release in matrix.too_wide],
+        "too_narrow": [release.version for release in matrix.too_narrow],
+        "releases": [_release(release) for release in matrix.releases],
+        "notices": list(matrix.notices),
+    }
+
+
+def _release(release: ReleaseVerdict) -> dict[str, Json]:
+    verdict = "unread" if release.fault is not None else "fits" if release.fits else "breaks"
+    return {
+        "version": release.version,
+        "verdict": verdict,
+        "allowed": release.is_allowed,
+        "other_findings": release.others,
+        "reason": release.fault,
+        "breaks": [_break(finding) for finding in release.breaks],
+    }
+
+
+def _break(finding: Finding) -> dict[str, Json]:
+    return {
+        "kind": finding.kind.value,
+        "severity": finding.severity.value,
+        "certainty": finding.certainty.value,
+        "path": finding.location.path,
+        "line": finding.location.line,
+        "symbol": finding.symbol,
+        "parameter": finding.parameter,
+        "message": finding.message,
+        "evidence": finding.evidence.path,
+        "evidence_line": finding.evidence.line,
+        "fingerprint": finding.fingerprint,
+    }

@@ -1,0 +1,177 @@
+"""One client on many releases: what fits, what breaks first, and what the metadata should say."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+
+from driftcheck.audit import Sources
+from driftcheck.cli import main
+from driftcheck.errors import DriftcheckError
+from driftcheck.matrix import matrix_of, releases_of
+from driftcheck.model import Matrix
+from driftcheck.report.matrix_page import render_matrix_page
+from driftcheck.report.matrix_text import render_matrix, render_matrix_json, render_matrix_markdown
+from driftcheck.tree import MemoryTree
+
+CLIENT = """import vllm
+
+vllm.start(size=1)
+vllm.stop()
+"""
+START, STOP = "def start(size): ...\n", "def stop(): ...\n"
+# `stop` is new in 2, `start` takes another name in 4, and in 6 both again.
+SOURCES = {
+    "1": START,
+    "2": START + STOP,
+    "3": START + STOP,
+    "4": "def start(length): ...\n" + STOP,
+    "5": "def start(length): ...\n",
+    "6": START + STOP,
+}
+
+
+def release(version: str) -> MemoryTree:
+    """One release of the target; 7 can't be had."""
+    if version not in SOURCES:
+        raise DriftcheckError(f"vllm {version} <can't> be had")
+    return MemoryTree({"vllm/__init__.py": SOURCES[version]}, "vllm", version)
+
+
+def found(*versions: str, requirement: str = "vllm>=2,<5", client: str = CLIENT) -> Matrix:
+    """The matrix of a client that was written for 2."""
+    tree = MemoryTree({"app.py": client}, "app", "1.0", requirements=(requirement,) if requirement else ())
+    sources = Sources(tree, release("2"), release("2"), None, (), None, None, None)
+    return matrix_of(sources, versions, release)
+
+
+def test_what_fits_and_what_breaks() -> None:
+    matrix = found("1", "2", "3", "4", "5", "6")
+    assert [release.fits for release in matrix.releases] == [False, True, True, False, False, True]
+    assert matrix.fitting == (("2", "3"), ("6", "6"))
+    assert matrix.bound == "vllm>=2,<4"
+    assert [release.version for release in matrix.too_wide] == ["4"]
+    assert [release.version for release in matrix.too_narrow] == ["6"]
+    assert [finding.message for finding in matrix.releases[0].breaks] == ["module vllm has no attribute stop"]
+
+
+def test_what_the_baseline_has_too_is_no_break() -> None:
+    matrix = found("2", "3", client=CLIENT + "vllm.never\n")
+    assert [(release.breaks, release.others) for release in matrix.releases] == [((), 1), ((), 1)]
+
+
+def test_a_right_requirement_and_none() -> None:
+    matrix = found("1", "2", "3", "4", requirement="vllm>=2,<4")
+    assert (matrix.too_wide, matrix.too_narrow, matrix.bound) == ((), (), "vllm>=2,<4")
+    assert "vllm<4,>=2: which is right for these releases" in render_matrix([matrix], width=100)
+    without = found("2", "3", "4", requirement="")
+    assert (without.requirement, without.too_wide, without.bound) == (None, (), "vllm>=2,<4")
+
+
+def test_nothing_fits() -> None:
+    matrix = found("4", "5")
+    assert (matrix.fitting, matrix.bound) == ((), None)
+    assert "fits      none of these releases" in render_matrix([matrix], width=100)
+
+
+def test_a_release_that_cannot_be_read_is_told_and_ends_no_range() -> None:
+    matrix = found("2", "7", "3", "4")
+    assert matrix.releases[1].fault == "vllm 7 <can't> be had"
+    assert matrix.fitting == (("2", "3"),)
+    text = render_matrix([matrix], width=100)
+    assert "7  not read\n     vllm 7 <can't> be had" in text
+    with pytest.raises(DriftcheckError, match="no release can be read: vllm 7"):
+        found("7", "8")
+
+
+def test_the_text_puts_releases_together() -> None:
+    text = render_matrix([found("1", "2", "3", "4", "5", "6")], width=100)
+    assert (
+        text
+        == """app 1.0 on 6 releases of vllm, written for 2
+
+  1       1 error
+          app.py:4: module vllm has no attribute stop
+  2 to 3  fits
+  4       1 error
+          app.py:3: start(): unknown argument 'size'
+  5       2 errors
+          app.py:4: module vllm has no attribute stop
+  6       fits
+
+  fits      2 to 3, 6
+  requires  vllm<5,>=2: too wide, it breaks with 4 (app.py:3: start(): unknown argument 'size'); too
+            narrow, 6 would do as well
+  write     vllm>=2,<4
+"""
+    )
+
+
+def test_json_and_markdown_say_the_same() -> None:
+    matrix = found("1", "2", "3", "4")
+    (told,) = json.loads(render_matrix_json([matrix]))["matrices"]
+    assert (told["bound"], told["fitting"], told["too_wide"]) == ("vllm>=2,<4", [["2", "3"]], ["4"])
+    assert [entry["verdict"] for entry in told["releases"]] == ["breaks", "fits", "fits", "breaks"]
+    assert told["releases"][3]["breaks"][0]["line"] == 3
+    markdown = render_matrix_markdown([matrix])
+    assert "| 2 to 3 | **fits** |  |" in markdown
+    assert "- write: vllm\\>=2,\\<4" in markdown
+
+
+class Page(HTMLParser):
+    """What a page consists of, and whether all that is opened is closed."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.words: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        if tag not in ("meta", "br"):
+            self.open.append(tag)
+        for name, value in attrs:
+            assert not (name in ("src", "href") and not (value or "").startswith("#")), "the page loads nothing"
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_the_page_stands_alone_and_lets_nothing_in() -> None:
+    client = CLIENT.replace("vllm.stop()", 'vllm.stop("<script>alert(1)</script>")')
+    matrices = [found("1", "2", "7", "4", client=client), found("2", "3")]
+    text = render_matrix_page(matrices)
+    page = Page(text)
+    assert page.open == []
+    assert page.tags.count("script") == 1
+    assert page.tags.count("table") == 3
+    assert "<script>alert(1)" in "".join(page.words)
+    assert re.search(r"\bvllm 7 <can't> be had\b", "".join(page.words))
+    assert text == render_matrix_page(matrices)
+
+
+@pytest.mark.index
+def test_a_real_client(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["matrix", "speculators==0.3.0", "--releases", ">=0.10.2,<0.13", "--format", "json"]) == 0
+    (told,) = json.loads(capsys.readouterr().out)["matrices"]
+    assert told["fitting"] == [["0.11.0", "0.11.0"]]
+    assert told["requirement"] == "vllm==0.11.0 in its extra datagen"
+    assert [release["version"] for release in told["releases"]] == ["0.10.2", "0.11.0", "0.11.1", "0.11.2", "0.12.0"]
+
+
+@pytest.mark.index
+def test_releases() -> None:
+    assert releases_of(">=0.11,<0.13") == ["0.11.0", "0.11.1", "0.11.2", "0.12.0"]
+    known = releases_of(None)
+    assert known.index("0.9.0") < known.index("0.11.0") < known.index("0.33.0")
+    with pytest.raises(DriftcheckError, match="is no range of releases"):
+        releases_of("new ones")
