@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from driftcheck.audit import Sources
 from driftcheck.fixes.changes import Change, Changes, ordered
-from driftcheck.model import Finding, FixedFinding, Kind, LeftFinding, Location, Repair, Report, Severity
+from driftcheck.model import Edit, Finding, FixedFinding, Kind, LeftFinding, Location, Repair, Report, Severity
 from driftcheck.selection import suppressed
 from driftcheck.tree import SourceTree
 
@@ -261,6 +261,13 @@ class _Fixing:
         is_left = any(_key(each) == key and each.location.line in now for each in after.findings)
         fix, spot = finding.fix, _spot(finding)
         if not is_left and spot not in state.applied:
+            beside = (
+                planned
+                for own, planned in state.applied.items()
+                if own[1] == key[1] and own[3] and f"{key[3]}.".startswith(f"{own[3]}.")
+            )
+            if any(_may_hand_on_none(planned.edits) for planned in beside):
+                return FixedFinding(replace(finding, fix=None), "unproved", f"another fix takes care of it: {_NONE}")
             return FixedFinding(replace(finding, fix=None), "proved", "another fix takes care of it")
         if not is_left:
             return self._repaired(finding, after, now, _now(lines, finding.call or finding.location), sources)
@@ -283,10 +290,8 @@ class _Fixing:
             for edit in finding.fix.edits
         ):
             return FixedFinding(finding, "unproved", "what is passed is taken now, and nobody looks at it")
-        if finding.fix is not None and any(edit.parameter("required") == "yes" for edit in finding.fix.edits):
-            return FixedFinding(
-                finding, "unproved", "None is what it gets from calls of the client's own that don't pass it"
-            )
+        if finding.fix is not None and _may_hand_on_none(finding.fix.edits):
+            return FixedFinding(finding, "unproved", _NONE)
         unresolved = [each for each in after.unresolved if each.path == path and each.line in now]
         if unresolved:
             return FixedFinding(finding, "unproved", unresolved[0].reason)
@@ -333,6 +338,14 @@ _GUARDED = (
     "replace-attribute",
     "unwrap-subscript",
 )
+
+
+_NONE = "None is what it gets from calls of the client's own that don't pass it"
+
+
+def _may_hand_on_none(edits: Iterable[Edit]) -> bool:
+    """True where a parameter that has to be given is taken with None for a default."""
+    return any(edit.recipe == "add-parameter" and edit.parameter("required") == "yes" for edit in edits)
 
 
 def _is_safe(finding: Finding) -> bool:
