@@ -148,8 +148,9 @@ class _Reading:
             try:
                 tree = release.tree()
                 record, origin = self._asked(symbol, release.version, tree, records, previous)
-            except DriftcheckError as error:
-                self.unread[release.version] = str(error)
+            except (DriftcheckError, RecursionError) as error:
+                reason = str(error) if isinstance(error, DriftcheckError) else "its sources are nested too deeply"
+                self.unread[release.version] = reason
                 pending.append(release.version)
                 continue
             finally:
@@ -157,10 +158,8 @@ class _Reading:
                 gc.collect()
             if origin is not None:
                 # What was somewhere else until now is followed there, over the releases before this one.
-                records = [
-                    replace(earlier, asked=own.asked)
-                    for earlier, own in zip(self._followed(origin, releases[:number]), records, strict=True)
-                ]
+                there = {record.release: record for record in self._followed(origin, releases[:number])}
+                records = [replace(there.get(own.release, own), asked=own.asked) for own in records]
             records.append(replace(record, unread=tuple(pending)))
             pending = []
             previous = tree
@@ -183,7 +182,7 @@ class _Reading:
             return _Record(version, asked, thing, place, ()), None
         is_opaque = asked.status == "there" and not asked.symbol
         if last.thing.status == "there" and (asked.status == "absent" or is_opaque):
-            found = self._elsewhere(standings, program, last, previous)
+            found = self._elsewhere(symbol, standings, program, last, previous)
             if found is not None:
                 thing, place = found
                 if is_opaque:
@@ -194,12 +193,12 @@ class _Reading:
         return _Record(version, asked, thing, place, ()), origin
 
     def _elsewhere(
-        self, standings: Standings, program: Program, last: _Record, previous: SourceTree
+        self, symbol: str, standings: Standings, program: Program, last: _Record, previous: SourceTree
     ) -> tuple[Standing, str] | None:
         """Where the thing is to be found now that its path does not lead to it any more."""
         from driftcheck.surface.program import Program
 
-        if last.place != self.symbol:
+        if last.place != symbol:
             standing = standings.of(last.place)
             if standing.status == "there":
                 return standing, last.place

@@ -117,6 +117,15 @@ DEPRECATED = "from typing_extensions import deprecated\n"
             ["derives from A instead of nothing"],
         ),
         ("class A: ...\nclass f(A): ...", "class f: ...", ["derives from nothing instead of A"]),
+        (
+            "def f(): ...",
+            "from torch import f",
+            [
+                "defined in torch now, no longer in kit; this path still leads to it",
+                "is now a name of another library, was a function",
+            ],
+        ),
+        ("from torch import f", "from torch import f", []),
         # its end
         ("def f(): ...", f"{DEPRECATED}@deprecated('gone in 0.3')\ndef f(): ...", ["deprecated: gone in 0.3"]),
         ("class f: ...", f"{DEPRECATED}@deprecated('use g')\nclass f: ...", ["deprecated: use g"]),
@@ -263,6 +272,25 @@ def test_deprecated_to_the_end() -> None:
         ["there already: function f() (kit/__init__.py:3)", "deprecated: use g"]
     ]
     assert list(summary_sentences(history)) == ["There in 1.", "It is deprecated in 1."]
+
+
+def test_what_moves_twice_is_followed_to_both_ends() -> None:
+    text = "def f(a): ..."
+    sources = [{f"kit/{name}.py": text} for name in ("one", "two", "three")]
+    expected = {"one": ("until 1", 3), "two": ("in 2 only", 3), "three": ("since 3", 3)}
+    for name, (span, count) in expected.items():
+        history = told(f"kit.{name}.f", *sources)
+        elsewhere = "" if name == "three" else " 3 has it as kit.three.f."
+        assert list(summary_sentences(history)) == [f"There {span}.{elsewhere}"]
+        assert len(history.changes) == count
+
+
+def test_sources_that_are_nested_too_deeply_are_told() -> None:
+    history = told("kit.f", "def f(): ...", f"def f(a=x{'.x' * 1000}): ...", "def f(): ...")
+    assert (said(history), history.releases) == ({}, ("1", "3"))
+    assert "2 can't be read: its sources are nested too deeply" in list(summary_sentences(history))
+    unparsed = told("kit.f", "def f(): ...", f"def f(): ...\ny = {'-' * 50_000}1")
+    assert said(unparsed) == {"2": ["can't be told: module that could not be read"]}
 
 
 # Members, fields, constructors, environment variables

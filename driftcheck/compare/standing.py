@@ -14,7 +14,7 @@ from driftcheck.surface.declarations import Binding, FunctionDeclaration
 from driftcheck.surface.description import Description, Descriptions
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
-from driftcheck.surface.types import Class, Function, Instance, Module, Type, Unknown, members_of
+from driftcheck.surface.types import Class, External, Function, Instance, Module, Type, Unknown, members_of
 from driftcheck.symbol_history import Standing
 
 _CALLED = ("function", "method", "class method", "static method")
@@ -58,7 +58,10 @@ class Standings:
         owner, _, name = symbol.rpartition(".")
         holder = self._type_of(owner) if owner else None
         shim = self._shim(holder, name)
-        if found.path is None and not isinstance(self._type_of(symbol), Module):
+        type_ = self._type_of(symbol)
+        if isinstance(type_, External) and isinstance(holder, Module):
+            return Standing("there", type_.path, "name of another library", deprecation=shim)
+        if found.path is None and not isinstance(type_, Module):
             if shim is None and not self._answers(holder, name):
                 return Standing("unknown", sort=found.sort, reason=found.text or "nothing can be told of it")
             return Standing("there", sort=found.sort, deprecation=shim, reason=found.text)
