@@ -25,7 +25,12 @@ def run_shards(work: Callable[[int], int], shards: int, *, gpus: int) -> Iterato
     def run(shard: int) -> int:
         return work(shard)
 
-    ray.init(log_to_driver=False, include_dashboard=False, logging_level="error")
+    try:
+        ray.init(log_to_driver=False, include_dashboard=False, logging_level="error")
+    except Exception as error:  # what it raises is a matter of what is in the way
+        raise DriftcheckError(
+            f"Ray does not start: {str(error).strip().splitlines()[0]}; look at its cluster"
+        ) from error
     try:
         needed = gpus if ray.cluster_resources().get("GPU", 0) else 0
         # A process runs one shard and ends, so that nothing of an engine, a GPU's memory above all, outlives it.

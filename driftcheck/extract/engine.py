@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.extract import internals
-from driftcheck.extract.extraction import CaptureError, LoadError, Outcome
+from driftcheck.extract.extraction import CaptureError, LoadError, LostWorkerError, Outcome
 from driftcheck.extract.layouts import Sample, Shape
 from driftcheck.extract.writing import Failure, Record
 
@@ -70,6 +71,7 @@ class Engine:
             self._llm = LLM(**arguments)
         except Exception as error:
             raise LoadError("".join(traceback.format_exception(error))) from error
+        self._workers = multiprocessing.active_children()
         started = self._llm.collective_rpc(
             "driftcheck_start",
             args=(
@@ -97,9 +99,19 @@ class Engine:
         parameters = SamplingParams(max_tokens=1, temperature=0.0, detokenize=False)
         try:
             self._llm.generate(prompts, parameters, use_tqdm=False)
-        except Exception:
+        except Exception as error:
+            self._check_workers(error)
             internals.forget_requests(self._llm)
             raise
+
+    def _check_workers(self, error: Exception) -> None:
+        """Raises LostWorkerError where a process is gone, and ends the others: they would wait for it for ever."""
+        lost = [f"{each.name} has ended with {each.exitcode}" for each in self._workers if not each.is_alive()]
+        if lost:
+            for each in self._workers:
+                each.kill()
+            text = "".join(traceback.format_exception(error))
+            raise LostWorkerError(f"{text}{', '.join(lost)}") from error
 
     def collect(self, *, flush: bool = False) -> Outcome:
         """What has been written, or could not be; with `flush`, after all that is captured has been.

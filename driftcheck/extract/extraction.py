@@ -60,6 +60,13 @@ class LoadError(EngineError):
     what = "vllm can't load the model"
 
 
+class LostWorkerError(EngineError):
+    """A process of the engine's that has ended."""
+
+    stage = "engine"
+    what = "the engine is gone"
+
+
 class CaptureError(EngineError):
     """States that could not be taken from a model."""
 
@@ -155,6 +162,8 @@ class _Run:
         """Reads a batch; where it fails, its halves, down to the sample that does it."""
         try:
             engine.capture(batch, done)
+        except EngineError:
+            raise
         except Exception as error:  # noqa: BLE001 (what it is decides nothing: any of it may be one sample's fault)
             self._bisect(engine, batch, done, error)
             return
