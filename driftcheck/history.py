@@ -72,7 +72,14 @@ def history(
     symbol = checked_symbol(symbol)
     progress = progress or UNWATCHED
     settings = Settings(offline=offline, timeout=timeout, progress=Fetching(progress))
-    specifications = releases_in(_EVERY_RELEASE if releases is None else releases, offline=offline)
+    try:
+        specifications = releases_in(_EVERY_RELEASE if releases is None else releases, offline=offline)
+    except DriftcheckError as error:
+        if not offline or releases is not None:
+            raise
+        raise DriftcheckError(
+            f"no release of {DEFAULT_TARGET} is cached; without --offline the index is asked"
+        ) from error
 
     def release(specification: str) -> ReadableRelease:
         version = specification.partition("==")[2]

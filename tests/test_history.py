@@ -519,6 +519,15 @@ def test_the_command_refuses_what_is_no_range(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def test_offline_with_nothing_cached(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DRIFTCHECK_CACHE_DIR", str(tmp_path))
+    assert main(["history", "vllm.LLM", "--offline"]) == 2
+    said = "driftcheck: no release of vllm is cached; without --offline the index is asked\n"
+    assert capsys.readouterr() == ("", said)
+
+
 # Real releases
 
 
