@@ -192,6 +192,7 @@ def committed(folder: Path) -> None:
 
 
 @pytest.mark.index
+@pytest.mark.wide
 def test_pre_commit_runs_the_hook(tmp_path: Path) -> None:
     hooks = tmp_path / "hooks"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(hooks)], check=True)
@@ -256,6 +257,7 @@ def run_action(folder: Path, runner: Path, **given: str) -> tuple[int, str]:
 
 
 @pytest.mark.index
+@pytest.mark.wide
 def test_the_action_annotates_sums_up_and_fails(tmp_path: Path) -> None:
     folder = project(tmp_path)
     committed(folder)
