@@ -36,7 +36,7 @@ def test_vllm_0_16_0(vllm_0_16_0: Path, vllm_0_16_0_surface: RuntimeSurface) -> 
 
 
 def test_vllm_0_30_0(vllm_0_30_0: Path) -> None:
-    """All but the modules for AMD's GPUs: each of them ends an interpreter that has none (SIGABRT), and a probe gives up."""
+    """All but the modules for AMD's GPUs, each of which ends an interpreter that has none; a probe then gives up."""
     modules = [name for name in modules_of(vllm_0_30_0, "vllm") if not re.search(r"\b(amd|rocm)|_rocm", name)]
     surface = probe(vllm_0_30_0, modules=modules, timeout=1200, patience=600)
     check(agreement(vllm_0_30_0, surface), 20_000)
