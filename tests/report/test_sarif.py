@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import re
 from dataclasses import replace
@@ -115,6 +116,7 @@ def test_github_s_limits_are_kept_and_the_worst_are_shown() -> None:
     [run] = log(replace(REPORT, findings=tuple(map(numbered, range(6000)))))["runs"]
     assert len(run["results"]) == 5000
     assert run["results"][-1]["level"] == "error"
+    assert len(gzip.compress(json.dumps(run).encode())) < 10_000_000
     [notice] = run["invocations"][0]["toolExecutionNotifications"]
     assert notice["message"]["text"].startswith("1,000 more findings")
     for rule in log(REPORT)["runs"][0]["tool"]["driver"]["rules"]:
@@ -175,3 +177,11 @@ def test_fixes_are_what_the_recipes_make() -> None:
             lines[region["startLine"] - 1 : region["endLine"] - 1] = [replacement["insertedContent"]["text"]]
         wanted = edited(CLIENT.encode(), [Planned(finding.fix.edits)]).source
         assert "".join(lines).encode() == wanted != CLIENT.encode()
+
+
+def test_of_very_many_fixes_the_worst_are_worked_out() -> None:
+    client = MemoryTree({"app.py": CLIENT + "# more\n" * 40_000}, "app")
+    report = audit_trees(client, MemoryTree(TARGET, "vllm", "2"), MemoryTree(BASELINE, "vllm", "1"))
+    slight, worst = report.findings
+    findings = [replace(slight, severity=Severity.WARNING), worst]
+    assert set(replacements(findings, client.read)) == {worst.fingerprint}
