@@ -159,6 +159,8 @@ def run_audit(options: argparse.Namespace, complain: Callable[[str], None]) -> i
 
     if options.output is not None:
         check_output(options.output)
+        if options.output == options.write_known:
+            raise DriftcheckError(f"--output and --write-known both name {options.output}: name two files")
     clients: list[str] = options.clients or ["."]
     audits = Audits([settings_of(options, client) for client in clients], manner_of(options))
     failures = audits.run(clients)

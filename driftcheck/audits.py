@@ -71,6 +71,9 @@ class Audits:
         self.placed: list[Placed] = []
         if manner.write_known is not None:
             check_output(manner.write_known, "--write-known")
+            if Path(manner.write_known).is_file():
+                # Only what is a file of known findings already may be replaced by one.
+                read_known(Path(manner.write_known))
         names = {} if manner.write_known is not None else {each.known: None for each in settings if each.known}
         self._known = {name: _Known(read_known(Path(name))) for name in names}
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from driftcheck.report.repair_text import Told
 
 _NOTHING, _COULD_NOT_CHECK, _INTERRUPTED = 0, 2, 130
+_LONGEST_SAID = 300
 
 _DESCRIPTION = "Finds where Python code no longer fits the release of vLLM that will run it, before it runs."
 _EXPLAIN = "Says what a kind of finding or a rule means: why it breaks, how it is found, and what to do."
@@ -51,8 +52,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         _complain("interrupted")
         return _INTERRUPTED
     except Exception as error:  # noqa: BLE001 - whatever is left is a fault of ours, and a user needs no traceback
+        if _follows_interruption(error):
+            _complain("interrupted")
+            return _INTERRUPTED
         _confess(error)
         return _COULD_NOT_CHECK
+
+
+def _follows_interruption(error: BaseException | None) -> bool:
+    """True where something failed while it was cleaning up after Ctrl-C."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _divided(arguments: Sequence[str]) -> tuple[list[str], list[str] | None]:
@@ -80,7 +93,9 @@ def _confess(error: Exception) -> None:
         hint = "the traceback is above"
     else:
         hint = "DRIFTCHECK_TRACEBACK=1 in the environment shows the traceback"
-    _complain(f"this is a fault of driftcheck's own, please report it: {type(error).__name__}: {error} ({hint})")
+    said = str(error)
+    said = f"{said[:_LONGEST_SAID]}…" if len(said) > _LONGEST_SAID else said
+    _complain(f"this is a fault of driftcheck's own, please report it: {type(error).__name__}: {said} ({hint})")
 
 
 class _Parser(argparse.ArgumentParser):

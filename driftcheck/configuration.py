@@ -104,9 +104,9 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def _table(path: Path) -> Mapping[str, object] | None:
-    if not path.is_file():
-        return None
     try:
+        if not path.is_file():
+            return None
         with path.open("rb") as file:
             content = file.read(_LARGEST + 1)
         if b"driftcheck" not in content:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from driftcheck.apart import begun_apart, may_work_apart
 from driftcheck.audit import DEFAULT_TARGET, Sources, releases_in, sources_of
 from driftcheck.errors import DriftcheckError
-from driftcheck.model import Matrix, ReleaseVerdict, Report, Severity
+from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Report, Severity
 from driftcheck.origins.baseline import Requirement, requirement_of
 from driftcheck.origins.offers import offers
 from driftcheck.origins.select import target_tree
@@ -87,10 +87,17 @@ def matrix_of(
     """
     requirement = requirement_of(sources.client, DEFAULT_TARGET)
     reports = _reports(sources, releases, found, task)
-    verdicts = tuple(_verdict(version, report, requirement) for version, report in zip(releases, reports, strict=True))
     read = [report for report in reports if isinstance(report, Report)]
     if not read:
         raise DriftcheckError(f"no release can be read: {reports[0]}")
+    everywhere = frozenset.intersection(
+        *(frozenset(finding.identity for finding in _severe(report)) for report in read)
+    )
+    verdicts = tuple(
+        _verdict(version, report, requirement, everywhere if len(read) > 1 else None)
+        for version, report in zip(releases, reports, strict=True)
+    )
+    uses_target = bool(read[-1].client.files_using_target)
     fitting = _fitting(verdicts)
     return Matrix(
         client=read[-1].client,
@@ -99,8 +106,10 @@ def matrix_of(
         requirement=requirement.text if requirement is not None else None,
         releases=verdicts,
         fitting=tuple((span[0].version, span[-1].version) for span in fitting),
-        bound=_bound(verdicts, fitting, sources.baseline.version if sources.baseline is not None else None),
-        notices=sources.notices,
+        bound=_bound(verdicts, fitting, sources.baseline.version if sources.baseline is not None else None)
+        if uses_target
+        else None,
+        notices=(*sources.notices, *_notices(read, verdicts, uses_target=uses_target)),
     )
 
 
@@ -151,16 +160,38 @@ def _report(
             task.advance()
 
 
-def _verdict(version: str, report: Report | str, requirement: Requirement | None) -> ReleaseVerdict:
+def _severe(report: Report) -> list[Finding]:
+    return [finding for finding in report.findings if finding.severity.rank >= Severity.SILENT.rank]
+
+
+def _verdict(
+    version: str, report: Report | str, requirement: Requirement | None, everywhere: frozenset[Identity] | None
+) -> ReleaseVerdict:
+    """What a release says; what the baseline has too is no break where every release has it (`everywhere`).
+
+    What only some have is one, whichever the baseline is: it may be a guess.
+    """
     is_allowed = requirement.allows(version) if requirement is not None else None
     if isinstance(report, str):
         return ReleaseVerdict(version, is_allowed=is_allowed, fault=report)
     breaks = tuple(
         finding
-        for finding in report.findings
-        if finding.severity.rank >= Severity.SILENT.rank and finding.drift is not False
+        for finding in _severe(report)
+        if finding.drift is not False or (everywhere is not None and finding.identity not in everywhere)
     )
     return ReleaseVerdict(version, breaks, len(report.findings) - len(breaks), is_allowed)
+
+
+def _notices(read: Sequence[Report], verdicts: Sequence[ReleaseVerdict], *, uses_target: bool) -> Iterator[str]:
+    """What has to be known to take the verdicts for what they are."""
+    if not uses_target:
+        yield f"no file of the client uses {DEFAULT_TARGET}"
+    counted = {finding.identity for verdict in verdicts for finding in verdict.breaks}
+    left = [finding for finding in _severe(read[-1]) if finding.identity not in counted]
+    if left:
+        place = f"{left[0].location.path}:{left[0].location.line}: {left[0].message}"
+        number = "a finding" if len(left) == 1 else f"{len(left):,} findings"
+        yield f"not counted: {number} that all of these releases have ({place})"
 
 
 def _fitting(verdicts: Sequence[ReleaseVerdict]) -> list[list[ReleaseVerdict]]:

@@ -219,6 +219,9 @@ class Fix:
     portable: tuple[Edit, ...] = ()
 
 
+Identity = tuple[str, str, int, str, str]
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One incompatibility of the client with the target.
@@ -245,6 +248,13 @@ class Finding:
     scope: str = ""
     snippet: str = ""
     fingerprint: str = ""
+
+    @property
+    def identity(self) -> Identity:
+        """What makes it the same finding with another release: the place in the client and what it is about there."""
+        name = self.symbol.rpartition(".")[2]
+        return self.kind.value, self.location.path, self.location.line, name, self.parameter or ""
+
     call: Location | None = None
 
 

@@ -34,9 +34,14 @@ def columns(stream: TextIO | None) -> int:
     return min(shutil.get_terminal_size((_PLAIN_WIDTH, 24)).columns, _WIDEST)
 
 
+_SOURCES = (".py", ".pyi", ".pyx", ".toml", ".cfg")
+
+
 def check_output(path: str, option: str = "--output") -> None:
-    """Raises DriftcheckError where no file can be written at the path, before any work is done for it."""
-    if Path(path).is_dir():
+    """Raises DriftcheckError where no report may be written at the path, before any work is done for it."""
+    if Path(path).suffix in _SOURCES and Path(path).is_file():
+        raise DriftcheckError(f"{option} {path} is a source file, which would be lost: name another")
+    if not path or Path(path).is_dir():
         raise DriftcheckError(f"{option} {path} is a folder: name a file")
     if os.path.islink(os.path.realpath(path)):
         raise DriftcheckError(f"{option} {path} is a link that leads nowhere: name a file")

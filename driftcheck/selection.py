@@ -7,7 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from driftcheck.configuration import nearest
 from driftcheck.errors import DriftcheckError
+from driftcheck.knowledge import rules_folder
 from driftcheck.known_findings import Entry, entry_of, matched
 from driftcheck.model import Accepted, Finding, Kind, Report, Suppression
 
@@ -137,6 +139,10 @@ def _complaints(suppression: Suppression, used: set[tuple[Suppression, str]], re
     unused = [name for name in suppression.names if (suppression, name) not in used]
     if not unused:
         return []
+    known = sorted(_KINDS | {file.stem for file in rules_folder().glob("*/*.toml")})
+    unheard = [name for name in unused if name not in known]
+    if unheard:
+        return [f"the comment at {place}: unknown kind of finding {name!r}{nearest(name, known)}" for name in unheard]
     target = f"{report.target.name} {report.target.version}" if report.target.version else report.target.name
     return [f"unused: ignore[{', '.join(unused)}] at {place} suppresses nothing with {target}; take it out"]
 
@@ -147,12 +153,14 @@ def without_known(
     """The report with the known findings accepted, and the entries of this client's that were not found again.
 
     `name` is the file's, `exists` says which paths of the client are there. Entries for files that could not be read
-    are not given up.
+    are not given up, nor are any where only another part of the client was looked at.
     """
     own = [entry for entry in entries if entry.client == report.client.name]
     known, gone = matched(own, [entry_of(report, finding) for finding in report.findings], exists)
     accepted = [Accepted(finding, "known", name) for index, finding in enumerate(report.findings) if index in known]
     kept = tuple(finding for index, finding in enumerate(report.findings) if index not in known)
     skipped = {file.path for file in report.client.skipped}
-    left = [entry for entry in gone if entry.path not in skipped]
+    # Where none of their files is there, this is a part of what the file was written for.
+    is_whole = any(exists(entry.path) for entry in own)
+    left = [entry for entry in gone if is_whole and entry.path not in skipped]
     return replace(report, findings=kept, accepted=(*report.accepted, *accepted)), left

@@ -252,6 +252,16 @@ def test_the_traceback_of_a_fault_is_there_for_the_asking(
     assert capsys.readouterr().err.startswith("Traceback (most recent call last):\n")
 
 
+def test_an_interruption_that_makes_something_else_fail_is_130_too(
+    audits: Audits, capsys: pytest.CaptureFixture[str]
+) -> None:
+    error = KeyError("a key that nobody has put there")
+    error.__context__ = KeyboardInterrupt()
+    audits.reports["a"] = error
+    assert main(["audit", "a"]) == 130
+    assert capsys.readouterr() == ("", "driftcheck: interrupted\n")
+
+
 def test_an_interruption_is_130(audits: Audits, capsys: pytest.CaptureFixture[str]) -> None:
     audits.reports["a"] = KeyboardInterrupt()
     assert main(["audit", "a", "b"]) == 130

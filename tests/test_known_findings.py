@@ -157,6 +157,33 @@ def test_what_is_left_out_of_a_report_is_not_gone(project: Path, capsys: pytest.
     assert Path("known.json").read_bytes() == before
 
 
+def test_nothing_is_taken_out_where_only_a_part_is_looked_at(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (project / "tests").mkdir()
+    (project / "tests" / "use.py").write_text("from vllm.core import Engine\nEngine('model')\n", encoding="utf-8")
+    assert main(["audit", "tests"]) == 0
+    assert "gone" not in capsys.readouterr().out
+    assert len(read_known(project / "known.json").entries) == 4
+
+
+def test_only_a_file_of_known_findings_is_replaced_by_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    notes = project / "notes.json"
+    notes.write_text("{}", encoding="utf-8")
+    source = (project / "app" / "core.py").read_text(encoding="utf-8")
+    assert main(["audit", "--write-known", "notes.json"]) == 2
+    assert main(["audit", "--write-known", "app/core.py"]) == 2
+    assert main(["audit", "--output", "app/core.py"]) == 2
+    assert main(["audit", "--write-known", "new.json", "--output", "new.json"]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(";")[0] for line in said] == [
+        "driftcheck: notes.json is no file of known findings of this version",
+        "driftcheck: --write-known app/core.py is a source file, which would be lost: name another",
+        "driftcheck: --output app/core.py is a source file, which would be lost: name another",
+        "driftcheck: --output and --write-known both name new.json: name two files",
+    ]
+    assert notes.read_text(encoding="utf-8") == "{}"
+    assert (project / "app" / "core.py").read_text(encoding="utf-8") == source
+
+
 def test_a_file_that_cannot_be_written_is_said(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (project / "app/core.py").write_text("import vllm\n", encoding="utf-8")
     (project / "locked").mkdir()

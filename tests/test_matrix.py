@@ -58,9 +58,26 @@ def test_what_fits_and_what_breaks() -> None:
     assert [finding.message for finding in matrix.releases[0].breaks] == ["module vllm has no attribute stop"]
 
 
-def test_what_the_baseline_has_too_is_no_break() -> None:
+def test_what_all_of_them_have_is_no_break() -> None:
     matrix = found("2", "3", client=CLIENT + "vllm.never\n")
     assert [(release.breaks, release.others) for release in matrix.releases] == [((), 1), ((), 1)]
+    assert matrix.notices == (
+        "not counted: a finding that all of these releases have (app.py:5: module vllm has no attribute never)",
+    )
+
+
+def test_what_only_the_baseline_and_some_have_is_a_break() -> None:
+    matrix = found("1", "2", "3", "6", client="import vllm\nvllm.start(length=1)\n")
+    assert [release.fits for release in matrix.releases] == [True, True, True, True]
+    assert matrix.notices
+    matrix = found("2", "4", "6", client="import vllm\nvllm.start(length=1)\n")
+    assert [release.fits for release in matrix.releases] == [False, True, False]
+    assert (matrix.fitting, matrix.notices) == ((("4", "4"),), ())
+
+
+def test_a_client_that_does_not_use_the_target() -> None:
+    matrix = found("1", "2", client="import os\n")
+    assert (matrix.bound, matrix.notices) == (None, ("no file of the client uses vllm",))
 
 
 def test_a_right_requirement_and_none() -> None:

@@ -78,7 +78,12 @@ def test_no_other_statement_is_touched(source: str) -> None:
         ("ignore[unknown-argument patched", "app.py:2 is not followed: it names no kind of finding"),
         ("ingore[unknown-argument] patched", "app.py:2 is not followed: 'ingore' after 'driftcheck:' is not known"),
         ("off", "app.py:2 is not followed: 'off' after 'driftcheck:' is not known"),
-        ("ignore[unknown-arg] patched", "unused: ignore[unknown-arg] at app.py:2 suppresses nothing with vllm 2.0"),
+        (
+            "ignore[unknown-arguments] patched",
+            "the comment at app.py:2: unknown kind of finding 'unknown-arguments': did you mean 'unknown-argument'?",
+        ),
+        ("ignore[missing-argument] patched", "unused: ignore[missing-argument] at app.py:2 suppresses nothing with"),
+        ("ignore[get-input-embeddings] x", "unused: ignore[get-input-embeddings] at app.py:2 suppresses nothing"),
         ("ignore[unknown-argument, invalid-patch] x", "unused: ignore[invalid-patch] at app.py:2 suppresses nothing"),
     ],
 )

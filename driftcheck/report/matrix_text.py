@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from driftcheck.model import Finding, Matrix, ReleaseVerdict, Severity
+from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Severity
 from driftcheck.report.harmless import harmless
 from driftcheck.report.json_report import SCHEMA_VERSION, Json
 from driftcheck.report.layout import cells, counted, wrap
@@ -14,7 +14,6 @@ from driftcheck.report.layout import cells, counted, wrap
 _LABEL_WIDTH = len("requires")
 # Of a longer message the rest is in the other formats.
 _MOST_LINES = 4
-_Identity = tuple[str, str, int, str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +37,16 @@ class Run:
 def runs(matrix: Matrix) -> list[Run]:
     """The releases in runs, the oldest first."""
     found: list[Run] = []
-    before: frozenset[_Identity] = frozenset()
+    before: frozenset[Identity] = frozenset()
     for release in matrix.releases:
-        now = frozenset(map(_identity, release.breaks))
+        now = frozenset(finding.identity for finding in release.breaks)
         if found and now == before and release.fault is None and found[-1].first.fault is None:
             found[-1] = Run((*found[-1].releases, release), found[-1].new)
             continue
-        new = tuple(finding for finding in release.breaks if _identity(finding) not in before)
+        new = tuple(finding for finding in release.breaks if finding.identity not in before)
         found.append(Run((release,), new))
         before = now
     return found
-
-
-def _identity(finding: Finding) -> _Identity:
-    return (
-        finding.kind.value,
-        finding.location.path,
-        finding.location.line,
-        finding.symbol.rpartition(".")[2],
-        finding.parameter or "",
-    )
 
 
 def spanned(first: str, last: str) -> str:

@@ -189,7 +189,10 @@ class Reachability:
         """True where the text of the client mentions the name, apart from where it is defined."""
         for module in self.program.client_modules_holding(declaration.name):
             for node in nodes_around(module.tree, module.text, declaration.name):
-                name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if not isinstance(node, ast.Name | ast.Attribute) or not isinstance(node.ctx, ast.Load):
+                    # What is put under the same name, by a loop elsewhere say, asks for nothing.
+                    continue
+                name = node.id if isinstance(node, ast.Name) else node.attr
                 if name == declaration.name and not _contains(declaration, module, node):
                     return True
         return False
