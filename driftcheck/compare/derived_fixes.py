@@ -403,8 +403,14 @@ def are_behind(own: Signature, base: Signature) -> bool:
 def new_parameters(location: Location, own: Signature, base: Signature, before: Signature | None) -> Fix | None:
     """The parameters of a base's method that the client's version of it lacks, each with a default.
 
-    A parameter that the baseline's version had already is left to a person, since leaving it out was meant.
+    A parameter that the baseline's version had already is left to a person, since leaving it out was meant; and so is
+    all where one that the client's version requires is gone or has another name: nobody passes it any more.
     """
+    if before is not None and any(
+        parameter.is_required and before.parameter(parameter.name) and base.parameter(parameter.name) is None
+        for parameter in own.parameters
+    ):
+        return None
     edits: list[Edit] = []
     previous = ""
     for parameter in base.parameters:
