@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING
 
 from driftcheck.audit import Sources
 from driftcheck.fixes.changes import Change, Changes, ordered
-from driftcheck.model import Edit, Finding, FixedFinding, Kind, LeftFinding, Location, Repair, Report, Severity
+from driftcheck.model import (
+    Certainty,
+    Edit,
+    Finding,
+    FixedFinding,
+    Kind,
+    LeftFinding,
+    Location,
+    Repair,
+    Report,
+    Severity,
+)
 from driftcheck.selection import suppressed
 from driftcheck.tree import SourceTree
 
@@ -193,8 +204,10 @@ class _Fixing:
         from driftcheck.fixes.recipes import Planned
 
         fix = finding.fix
-        if fix is None or not self.choice.takes(finding):
+        if not self.choice.takes(finding):
             return None
+        if fix is None:
+            return self._asked_for(finding)
         if not _is_safe(finding) and not (self.choice.is_unsafe and fix.applicability == "unsafe"):
             return None
         if self.is_guarded and fix.portable:
@@ -203,6 +216,17 @@ class _Fixing:
         # one release is given to all, and where another does not take it, that is found and guarded in its turn.
         is_guarded = self.is_guarded and all(edit.recipe in _GUARDED for edit in fix.edits)
         return Planned(fix.edits, is_guarded) if fix.edits else None
+
+    def _asked_for(self, finding: Finding) -> Planned | None:
+        """The guard of an argument that one of several releases does not take, whatever it took before."""
+        from driftcheck.fixes.recipes import Planned
+
+        if not self.is_guarded or not self.choice.is_unsafe or finding.kind is not Kind.UNKNOWN_ARGUMENT:
+            return None
+        if finding.certainty is not Certainty.CERTAIN or finding.parameter is None:
+            return None
+        argument = (("argument", finding.parameter),)
+        return Planned((Edit("remove-argument", finding.location, argument),), is_guarded=True)
 
     # What came of it
 
