@@ -193,12 +193,8 @@ class DerivedFixes:
         name = callee.name.removesuffix(".__init__").rpartition(".")[2]
         key = (name, parameter)
         if key not in self._own_values:
-            shelf = self.program.shelf
-            values = (
-                shelf.answer(f"values of {parameter} given to {name}", list[str], lambda: self._values(name, parameter))
-                if shelf is not None
-                else self._values(name, parameter)
-            )
+            question = f"values of {parameter} given to {name}"
+            values = self.program.kept(question, list[str], lambda: self._values(name, parameter))
             self._own_values[key] = values[0] if len(values) == 1 and values != [_COMPUTED] else None
         return self._own_values[key]
 

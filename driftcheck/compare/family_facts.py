@@ -105,10 +105,9 @@ class FamilyFacts:
         return self._sites[family]
 
     def _kept(self, family: str, question: str, type_: type[Fact], asked: Callable[[], Fact]) -> Fact:
-        shelf = self.program.shelf
-        if shelf is None or self.program.families.is_chosen:
+        if self.program.families.is_chosen:
             return asked()
-        return shelf.answer(f"family {family} {question}", type_, asked)
+        return self.program.kept(f"family {family} {question}", type_, asked)
 
     # Asking the release
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 
 from driftcheck.model import EnvironmentEntry
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import SCHEMA_VERSION, Json
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
 from driftcheck.report.layout import cells, counted, cut
 from driftcheck.report.summary import numbers
 
@@ -33,7 +32,7 @@ def render_environment_json(target: str, version: str | None, entries: Sequence[
         "target": {"name": target, "version": version},
         "clients": [_entry(entry) for entry in entries],
     }
-    return json.dumps(document, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+    return json_text(document)
 
 
 def _row(entry: EnvironmentEntry) -> tuple[str, str, str, str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 
 from driftcheck.model import Finding, Severity
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import Json
+from driftcheck.report.json_report import Json, json_text
 from driftcheck.report.placed import Placed, ordered, told
 
 _SEVERITIES = {
@@ -23,7 +22,7 @@ def render_gitlab(reports: Sequence[Placed]) -> str:
     """One issue for each finding that counts; GitLab has no mark for one that doesn't."""
     seen: set[str] = set()
     issues: list[Json] = [_issue(placed, finding, seen) for placed in reports for finding in ordered(placed.report)]
-    return json.dumps(issues, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+    return json_text(issues)
 
 
 def _issue(placed: Placed, finding: Finding, seen: set[str]) -> dict[str, Json]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 from driftcheck.report.history_text import sentences
-from driftcheck.report.json_report import SCHEMA_VERSION, Json
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
 from driftcheck.symbol_history import ReleaseChanges, Standing, Stretch, SymbolChange, SymbolHistory
 
 
@@ -26,7 +25,7 @@ def render_history_json(history: SymbolHistory) -> str:
         "latest": {**_standing(history.latest), "place": history.place},
         "unread": [{"release": each.release, "reason": each.reason} for each in history.unread],
     }
-    return json.dumps(document, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+    return json_text(document)
 
 
 def _entry(entry: ReleaseChanges, history: SymbolHistory) -> dict[str, Json]:

@@ -29,16 +29,17 @@ def render_json(report: Report, *, explain_unresolved: bool = False) -> str:
 
     The text is ASCII throughout: whatever a terminal might obey is escaped, and any encoding of stdout will do.
     """
-    return _written(_report(report, explain_unresolved=explain_unresolved))
+    return json_text(_report(report, explain_unresolved=explain_unresolved))
 
 
 def render_json_list(reports: Sequence[Report], *, explain_unresolved: bool = False) -> str:
     """The reports of several clients, as `render_json` writes each, under the key `reports` of one object."""
     audits = [_report(report, explain_unresolved=explain_unresolved) for report in reports]
-    return _written({"schema": SCHEMA_VERSION, "reports": audits})
+    return json_text({"schema": SCHEMA_VERSION, "reports": audits})
 
 
-def _written(document: Json) -> str:
+def json_text(document: object) -> str:
+    """A document as JSON, ASCII throughout: whatever a terminal might obey is escaped, and any encoding will do."""
     return json.dumps(document, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
 
 

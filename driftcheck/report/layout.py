@@ -57,6 +57,11 @@ def pack(parts: Sequence[str], width: int) -> list[str]:
     return lines
 
 
+def named(name: str, version: str | None) -> str:
+    """A thing and its version, where it has one: `vllm 0.16.0`."""
+    return f"{name} {version}" if version else name
+
+
 def counted(number: int, singular: str, plural: str = "") -> str:
     """A number and its noun: `1 file`, `1,200 files`."""
     return f"{number:,} {singular if number == 1 else plural or singular + 's'}"

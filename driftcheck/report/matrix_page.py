@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Finding, Matrix
 from driftcheck.report.harmless import harmless
+from driftcheck.report.layout import named
 from driftcheck.report.matrix_text import Run, conclusions, heading, numbers, runs, told
 
 _STYLE = """\
@@ -44,7 +45,7 @@ def render_matrix_page(matrices: Sequence[Matrix]) -> str:
 
 
 def _page(matrices: Sequence[Matrix]) -> Iterator[str]:
-    names = ", ".join(_named(matrix) for matrix in matrices)
+    names = ", ".join(named(matrix.client.name, matrix.client.version) for matrix in matrices)
     target = matrices[0].target if matrices else ""
     yield "<!doctype html>"
     yield '<html lang="en">'
@@ -73,7 +74,7 @@ def _overview(matrices: Sequence[Matrix]) -> Iterator[str]:
     for number, matrix in enumerate(matrices):
         said = dict(conclusions(matrix))
         cells = (said["fits"], matrix.requirement or "nothing", matrix.bound or "nothing fits")
-        link = f'<a href="#client-{number}">{_text(_named(matrix))}</a>'
+        link = f'<a href="#client-{number}">{_text(named(matrix.client.name, matrix.client.version))}</a>'
         yield f"<tr><td>{link}</td>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
     yield "</tbody></table>"
 
@@ -124,10 +125,6 @@ def _finding(finding: Finding, *, is_new: bool) -> Iterator[str]:
 def _head(*names: str) -> str:
     cells = "".join(f"<th><button>{name}</button></th>" for name in names)
     return f"<table><thead><tr>{cells}</tr></thead><tbody>"
-
-
-def _named(matrix: Matrix) -> str:
-    return f"{matrix.client.name} {matrix.client.version or ''}".rstrip()
 
 
 def _text(text: str) -> str:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Severity
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import SCHEMA_VERSION, Json
-from driftcheck.report.layout import cells, counted, wrap
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
+from driftcheck.report.layout import cells, counted, named, wrap
 
 _LABEL_WIDTH = len("requires")
 # Of a longer message the rest is in the other formats.
@@ -139,7 +138,7 @@ def _text(matrix: Matrix, width: int) -> Iterator[str]:
 def heading(matrix: Matrix) -> str:
     """The client, what it was written for, and how many releases were looked at."""
     client = matrix.client
-    name = f"{client.name} {client.version}" if client.version else client.name
+    name = named(client.name, client.version)
     written = f", written for {matrix.baseline.version}" if matrix.baseline and matrix.baseline.version else ""
     return harmless(f"{name} on {counted(len(matrix.releases), 'release')} of {matrix.target}{written}")
 
@@ -167,7 +166,7 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
 def render_matrix_json(matrices: Sequence[Matrix]) -> str:
     """The same as one object, ASCII throughout: each release with the findings that break there."""
     document: Json = {"schema": SCHEMA_VERSION, "matrices": [_json(matrix) for matrix in matrices]}
-    return json.dumps(document, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+    return json_text(document)
 
 
 def _json(matrix: Matrix) -> dict[str, Json]:

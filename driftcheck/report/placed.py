@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from driftcheck.model import Accepted, Certainty, Finding, Replacement, Report, Severity
 from driftcheck.report.harmless import harmless
+from driftcheck.report.layout import named
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,4 +128,4 @@ def client(report: Report) -> str:
 
 
 def _named(name: str, version: str | None) -> str:
-    return harmless(f"{name} {version}" if version else name)
+    return harmless(named(name, version))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from itertools import groupby
 
 from driftcheck.model import Finding, FixedFinding, LeftFinding, Repair
 from driftcheck.report.harmless import harmless
+from driftcheck.report.json_report import json_text
 from driftcheck.report.layout import counted, listed, wrap
 
 
@@ -101,7 +101,7 @@ def render_repair_json(repairs: Sequence[Told], *, as_list: bool = False) -> str
     """
     told = [_repair(each) for each in repairs]
     content = {"schema": 1, "repairs": told} if as_list else {"schema": 1, **told[0]}
-    return json.dumps(content, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+    return json_text(content)
 
 
 def _repair(told: Told) -> dict[str, object]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from driftcheck.model import Accepted, Finding, Kind, Location, Severity
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import Json
+from driftcheck.report.json_report import Json, json_text
 from driftcheck.report.placed import Meaning, Placed, ordered, ordered_accepted, release, told
 
 _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
@@ -26,7 +25,7 @@ def render_sarif(reports: Sequence[Placed], meanings: Mapping[str, Meaning], ver
     """
     runs: list[Json] = [_run(placed, meanings, version, number) for number, placed in enumerate(reports)]
     document: Json = {"$schema": _SCHEMA, "version": "2.1.0", "runs": runs}
-    return json.dumps(document, indent=2, ensure_ascii=True).replace("\x7f", "\\u007f") + "\n"
+    return json_text(document)
 
 
 def _run(placed: Placed, meanings: Mapping[str, Meaning], version: str, number: int) -> dict[str, Json]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Count, Finding, Report, Severity, TargetSummary, Unresolved
 from driftcheck.report.harmless import harmless
-from driftcheck.report.layout import Line, cells, counted, listed, pack, wrap
+from driftcheck.report.layout import Line, cells, counted, listed, named, pack, wrap
 
 _NOUNS = {
     "imports": ("import", "imports"),
@@ -189,4 +189,4 @@ def _described(target: TargetSummary) -> str:
 
 
 def _release(name: str, version: str | None) -> str:
-    return harmless(f"{name} {version}" if version else name)
+    return harmless(named(name, version))

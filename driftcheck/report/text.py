@@ -9,7 +9,7 @@ from itertools import groupby
 
 from driftcheck.model import Certainty, Evidence, Finding, Location, Report
 from driftcheck.report.harmless import harmless
-from driftcheck.report.layout import Line, Piece, cells, cut, cut_start, pack, wrap
+from driftcheck.report.layout import Line, Piece, cells, cut, cut_start, named, pack, wrap
 from driftcheck.report.signature import Change, WrittenSignature, parse_signature, signature_changes
 from driftcheck.report.summary import summary, unresolved_usages
 
@@ -92,8 +92,8 @@ def _findings(report: Report, width: int) -> Iterator[Line]:
         width=width,
         digits=max((len(str(finding.location.line)) for finding in findings), default=1),
         sources={(path, line): text for path, line, text in report.sources},
-        target=_release(report.target.name, report.target.version),
-        baseline="" if report.baseline is None else _release(report.baseline.name, report.baseline.version),
+        target=named(report.target.name, report.target.version),
+        baseline="" if report.baseline is None else named(report.baseline.name, report.baseline.version),
         reasons=dict(report.reasons),
     )
     by_path: dict[str, list[Finding]] = {}
@@ -289,7 +289,3 @@ def _remark(page: _Page, text: str, margin: Piece | None = None) -> Iterator[Lin
     first, *others = wrap(harmless(text), page.room, first=cells(margin[0]) - page.digits - 4)
     yield margin, (first, "")
     yield from (((" " * (page.digits + 4) + line, ""),) for line in others)
-
-
-def _release(name: str, version: str | None) -> str:
-    return f"{name} {version}" if version else name

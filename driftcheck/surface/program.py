@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from driftcheck.surface.annotations import Annotations
 from driftcheck.surface.class_decorators import ClassDecorators
@@ -32,7 +32,7 @@ from driftcheck.surface.installed import Installations
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.name_chains import NameChains
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
-from driftcheck.surface.shelf import Shelf
+from driftcheck.surface.shelf import Answer, Shelf
 from driftcheck.surface.types import (
     NONE,
     Absent,
@@ -119,13 +119,13 @@ class Program:
         self.families = Families(self)
         self.name_chains = NameChains(self)
 
-    @property
-    def shelf(self) -> Shelf | None:
-        """Where answers are kept that the target alone decides; None where the client has a part in its modules."""
+    def kept(self, question: str, type_: type[Answer], asked: Callable[[], Answer]) -> Answer:
+        """An answer that the target alone decides, from its shelf; asked anew where the client has a part in it."""
         index = self.client_index
-        if index is not None and not index.top_level.isdisjoint(self.target_index.top_level):
-            return None
-        return None if any(map(self.is_target, self.replaced_modules)) else self._shelf
+        is_apart = index is None or index.top_level.isdisjoint(self.target_index.top_level)
+        if self._shelf is None or not is_apart or any(map(self.is_target, self.replaced_modules)):
+            return asked()
+        return self._shelf.answer(question, type_, asked)
 
     # Modules
 
