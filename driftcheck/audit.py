@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from driftcheck.apart import begun_apart, may_work_apart
 from driftcheck.assembly import completed, fingerprinted, quoted, without_consequences
@@ -36,6 +37,8 @@ _LARGE = 200
 # So many new objects take a noticeable time to look through.
 _MANY = 300_000
 
+_Answer = TypeVar("_Answer")
+
 
 @dataclass(frozen=True, slots=True)
 class _Runtime:
@@ -45,6 +48,19 @@ class _Runtime:
     timeout: float | None
     cache_folder: Path | None
     cache_key: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What an audit has read, for further questions: the client under the target, and what the baseline says of it.
+
+    `earlier` is the baseline, which can be asked more, None where there is none or it is the target. It has not gone
+    through the client itself where that was left to another process.
+    """
+
+    reading: Reading
+    before: Before | None
+    earlier: Reading | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +94,14 @@ class Sources:
             report = self._made(tree, processes)
             remembered.keep(report)
         return report
+
+    def asked(self, question: Callable[[Report, Held], _Answer]) -> _Answer:
+        """What a question about the report on the client, made anew, and about all that was read for it comes to."""
+        with _uncollected():
+            audit = _Audit(self.client, self.target, self.baseline, self.model, None)
+            report = audit.report(self.chosen, list(self.notices), self.runtime)
+            assert audit.held is not None
+            return question(report, audit.held)
 
     def _made(self, client: SourceTree, processes: int | None) -> Report:
         return audit_trees(
@@ -279,6 +303,7 @@ class _Audit:
         self.baseline = baseline
         self.model = model
         self.processes = processes
+        self.held: Held | None = None
         self.files = ClientFiles(client, target)
         self.skipped: list[Skipped] = []
         self.modules = self.files.modules(self.skipped)
@@ -293,6 +318,7 @@ class _Audit:
         if self.model is not None:
             notices += _narrowed(reading.program, self.model)
         before, earlier = self._read(reading, client)
+        self.held = Held(reading, before, earlier)
         judged = reading.judged
         if runtime is not None:
             judged = _asked(judged, runtime, notices)

@@ -34,3 +34,8 @@ def ending_release(text: str) -> str | None:
     """The last release that a deprecation text names: the one that ends the thing."""
     found = _RELEASE.findall(text)
     return found[-1] if found else None
+
+
+def without_releases(text: str) -> str:
+    """A deprecation text without the releases that it names, its spaces evened out."""
+    return " ".join(_RELEASE.sub("", text).split())

@@ -14,6 +14,7 @@ from driftcheck.surface.declarations import Binding, FunctionDeclaration
 from driftcheck.surface.description import Description, Descriptions
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
+from driftcheck.surface.syntax import last_name
 from driftcheck.surface.types import Class, External, Function, Instance, Module, Type, Unknown, members_of
 from driftcheck.symbol_history import Standing
 
@@ -49,6 +50,22 @@ class Standings:
             return None
         name = symbol.removeprefix(f"{self.environment.module}.")
         return name if "." not in name and name.startswith(self.environment.prefix) else None
+
+    def function(self, symbol: str) -> FunctionDeclaration | None:
+        """The function that a dotted path leads to, None where it is none or nobody wrote it.
+
+        For a constructor that is made for its class, it is what the class does after it.
+        """
+        owner, _, name = symbol.rpartition(".")
+        holder = self._type_of(owner) if owner else None
+        if name == "__init__" and isinstance(holder, Class):
+            callee = self.signatures.callee(holder)
+            written = callee.declaration if isinstance(callee, Callee) else None
+            if isinstance(written, FunctionDeclaration):
+                return written
+            name = "__post_init__"
+        found = self._declaration(holder, name, f"{owner}.{name}")
+        return _implementation(found) if isinstance(found, FunctionDeclaration) else None
 
     # Names, attributes and what is called
 
@@ -283,6 +300,19 @@ class Standings:
                 if at >= 0:
                     return path, data.count(b"\n", 0, at) + 1
         return None
+
+
+def _implementation(function: FunctionDeclaration) -> FunctionDeclaration:
+    """The function that answers, where what was found tells only an overload, or sets or deletes a property."""
+    if not _is_aside(function):
+        return function
+    names = function.module.names if function.owner is None else function.owner.members
+    others = [each.function for each in reversed(names.get(function.name, [])) if each.function]
+    return next((other for other in others if not _is_aside(other)), function)
+
+
+def _is_aside(function: FunctionDeclaration) -> bool:
+    return any(last_name(node) in ("overload", "setter", "deleter") for node in function.node.decorator_list)
 
 
 def _literal(bindings: list[Binding]) -> str | None:

@@ -156,6 +156,13 @@ def same_annotation(before: str | None, after: str | None) -> bool:
     return before == after or (before is not None and after is not None and _spelled(before) == _spelled(after))
 
 
+def is_part_of(annotation: str | None, whole: str | None) -> bool:
+    """True where every member of an annotation is one of another's, however both are spelled."""
+    if annotation is None or whole is None:
+        return False
+    return set(_spelled(annotation).split(" | ")) <= set(_spelled(whole).split(" | "))
+
+
 def _spelled(annotation: str) -> str:
     try:
         tree = ast.parse(annotation, mode="eval").body

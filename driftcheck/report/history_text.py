@@ -4,27 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from driftcheck.report.change_words import change_sentence, shown_source
 from driftcheck.report.harmless import harmless
 from driftcheck.report.layout import cells, counted, listed, wrap
 from driftcheck.symbol_history import ReleaseChanges, Standing, Stretch, SymbolChange, SymbolHistory
 
-_LONGEST_SOURCE = 300
 _NARROWEST = 40
-_SAYING = {
-    "default-changed": "the default of {name} is {after} instead of {before}",
-    "kind-changed": "{name} is {after} instead of {before}",
-    "parameter-removed": "no longer takes {before}",
-    "parameter-renamed": "{before} is called {after}",
-    "value-changed": "is {after} instead of {before}",
-}
-# What a single field or variable is in its own history needs no name.
-_SAYING_OF_FIELD = {
-    "default-changed": "the default is {after} instead of {before}",
-    "parameter-required": "has to be given now; the default was {before}",
-    "parameter-optional": "may be left out now; the default is {after}",
-}
-_NOTHING = "nothing"
-_MOST_NAMES = 8
 
 
 def render_history(history: SymbolHistory, *, width: int = 100) -> str:
@@ -79,7 +64,7 @@ def sentences(entry: ReleaseChanges, history: SymbolHistory) -> Iterator[str]:
 
 
 def _said(change: SymbolChange, standing: Standing, history: SymbolHistory, *, has_field: bool) -> str:
-    before, after = _shown(change.before), _shown(change.after)
+    before, after = shown_source(change.before), shown_source(change.after)
     match change.kind:
         case "first-seen":
             return f"there already: {_described(standing, history, change)}"
@@ -103,47 +88,8 @@ def _said(change: SymbolChange, standing: Standing, history: SymbolHistory, *, h
             return f"no longer listed in {_home(before)}, only read ({standing.path}:{standing.line})"
         case "defined-elsewhere":
             return f"defined in {_home(after)} now, no longer in {_home(before)}; this path still leads to it"
-        case "deprecated":
-            return f"deprecated: {after}" if change.after else "deprecated"
-        case "deprecation-lifted":
-            return "no longer deprecated"
-        case "deprecation-changed":
-            if change.after is None:
-                return f"its end is no longer announced for {before}"
-            return f"its end is announced for {after}" + (f" instead of {before}" if change.before else "")
-        case "parameter-added":
-            required = ", which calls have to give" if change.is_required else ""
-            front = f", in front of {harmless(change.in_front_of)}" if change.in_front_of else ""
-            return f"takes a new parameter {after}{front}{required}"
-        case "order-changed":
-            verb = "stand" if ", " in change.name else "stands"
-            named = f"{harmless(change.name)} {verb} elsewhere among the positional parameters"
-            return f"{named}, which are now {after}" if after.count(",") < _MOST_NAMES else named
-        case "sort-changed":
-            return f"is now {_a(after)}, was {_a(before)}"
-        case "bases-changed":
-            return f"derives from {after if change.after else _NOTHING} instead of {before or _NOTHING}"
-        case "annotation-changed":
-            return _declared(change, "" if has_field else f"{harmless(change.name)} ", before, after)
-        case "returns-changed":
-            return _declared(change, "the result ", before, after)
-        case "parameter-required" if not has_field:
-            return f"{harmless(change.name)} has to be given now; its default was {before}"
-        case "parameter-optional" if not has_field:
-            return f"{harmless(change.name)} may be left out now; its default is {after}"
-        case "value-changed" if standing.sort == "environment variable":
-            return f"is read as {after or _NOTHING} instead of {before or _NOTHING}"
         case _:
-            saying = (_SAYING_OF_FIELD if has_field else {}).get(change.kind) or _SAYING[change.kind]
-            return saying.format(name=harmless(change.name), before=before or _NOTHING, after=after or _NOTHING)
-
-
-def _declared(change: SymbolChange, subject: str, before: str, after: str) -> str:
-    if change.before is None:
-        return f"{subject}is declared as {after}"
-    if change.after is None:
-        return f"{subject}is no longer declared, was {before}"
-    return f"{subject}is declared as {after} instead of {before}"
+            return change_sentence(change, standing.sort, has_field=has_field)
 
 
 def _described(standing: Standing, history: SymbolHistory, change: SymbolChange) -> str:
@@ -163,16 +109,8 @@ def _described(standing: Standing, history: SymbolHistory, change: SymbolChange)
     return text if standing.path is None else f"{text} ({standing.path}:{standing.line})"
 
 
-def _a(sort: str) -> str:
-    return f"{'an' if sort[:1] in 'aeiou' else 'a'} {sort}"
-
-
 def _home(symbol: str) -> str:
     return symbol.removesuffix(".__init__").rpartition(".")[0] or symbol
-
-
-def _shown(text: str | None) -> str:
-    return "" if text is None else harmless(text, _LONGEST_SOURCE)
 
 
 # From when to when

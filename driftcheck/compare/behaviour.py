@@ -1,0 +1,235 @@
+"""What is different about the symbols that a client couples to and goes on fitting."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from driftcheck.compare.annotations import types_differ
+from driftcheck.compare.bodies import announced_ends, body_change
+from driftcheck.compare.couplings import Coupling
+from driftcheck.compare.deprecation import ending_release, without_releases
+from driftcheck.compare.standing import Standings
+from driftcheck.compare.standing_changes import is_part_of, standing_changes
+from driftcheck.surface.declarations import FunctionDeclaration
+from driftcheck.symbol_history import Standing, SymbolChange, SymbolChangeKind
+from driftcheck.symbol_upgrade import (
+    DEPRECATIONS,
+    SORTS_OF_CHANGE,
+    BodyChange,
+    ChangedSymbol,
+    OtherSymbol,
+    Role,
+    SourcePlace,
+    Use,
+)
+
+# Whose body runs, or would run if the client had nothing of its own in its place.
+_RUNNING: frozenset[Role] = frozenset(("call", "super", "override", "patch", "attribute"))
+# Who has its own version of a signature has to keep up with all of it.
+_IN_PLACE: frozenset[Role] = frozenset(("override", "patch"))
+_CALLING: frozenset[Role] = frozenset(("call", "super"))
+_OF_VALUES: frozenset[Role] = frozenset(("attribute", "import", "variable", "override", "patch"))
+
+_SIGNATURES: frozenset[SymbolChangeKind] = frozenset((
+    "parameter-added",
+    "parameter-removed",
+    "parameter-renamed",
+    "parameter-required",
+    "parameter-optional",
+    "default-changed",
+    "kind-changed",
+    "annotation-changed",
+    "order-changed",
+    "returns-changed",
+))  # fmt: skip
+# What no finding tells, since a call or an override fits all the same.
+_TOLD_HERE: frozenset[SymbolChangeKind] = frozenset(("default-changed",))
+_TOO_DEEP = "its sources are nested too deeply"
+
+
+@dataclass(slots=True)
+class _Symbol:
+    """All couplings to one thing, which several paths may lead to."""
+
+    standing: Standing
+    before: Standing
+    couplings: list[Coupling] = field(default_factory=list)
+    changes: dict[SymbolChange, None] = field(default_factory=dict)
+
+    @property
+    def roles(self) -> set[Role]:
+        return {coupling.use.role for coupling in self.couplings}
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """The symbols that changed, those that did not, and those that could not be compared."""
+
+    changed: tuple[ChangedSymbol, ...]
+    unchanged: tuple[OtherSymbol, ...]
+    uncompared: tuple[OtherSymbol, ...]
+
+
+def behaviour(
+    couplings: Sequence[Coupling], target: Standings, earlier: Standings, broken: Collection[str]
+) -> Behaviour:
+    """What both releases say of all that the client couples to.
+
+    `broken` are the symbols with findings, which say already what is different in what these take.
+    """
+    symbols, uncompared = _symbols(couplings, target, earlier)
+    changed: list[ChangedSymbol] = []
+    unchanged: list[OtherSymbol] = []
+    for name, symbol in symbols.items():
+        try:
+            body, announced = _body(symbol, target, earlier)
+        except RecursionError:
+            uncompared.setdefault((name, _TOO_DEEP), []).extend(symbol.couplings)
+            continue
+        changes = list(dict.fromkeys([*symbol.changes, *announced]))
+        if name in broken:
+            changes = [change for change in changes if change.kind not in _SIGNATURES or change.kind in _TOLD_HERE]
+        uses = _uses(symbol.couplings)
+        if not changes and body is None:
+            unchanged.append(OtherSymbol(name, len(uses)))
+            continue
+        changed.append(
+            ChangedSymbol(
+                name,
+                symbol.before.symbol or name,
+                symbol.standing.sort,
+                uses,
+                _place(symbol.before),
+                _place(symbol.standing),
+                tuple(changes),
+                body,
+            )
+        )
+    return Behaviour(
+        tuple(sorted(changed, key=urgency)),
+        tuple(sorted(unchanged)),
+        tuple(sorted(OtherSymbol(name, len(_uses(found)), reason) for (name, reason), found in uncompared.items())),
+    )
+
+
+def urgency(changed: ChangedSymbol) -> tuple[int, float, str]:
+    """What comes first is smaller: by sort of change, then by the share of a body that is different, times its uses."""
+    share = changed.body.share if changed.body is not None else 0.0
+    return SORTS_OF_CHANGE.index(changed.sort_of_change), -share * len(changed.uses), changed.symbol
+
+
+def _symbols(
+    couplings: Sequence[Coupling], target: Standings, earlier: Standings
+) -> tuple[dict[str, _Symbol], dict[tuple[str, str], list[Coupling]]]:
+    """What the couplings lead to, by where it is defined, and what could not be compared, with the reason."""
+    symbols: dict[str, _Symbol] = {}
+    uncompared: dict[tuple[str, str], list[Coupling]] = {}
+    by_path: dict[tuple[str, str], list[Coupling]] = {}
+    for coupling in couplings:
+        by_path.setdefault((coupling.symbol, coupling.before), []).append(coupling)
+    for (path, path_before), found in by_path.items():
+        now, was = _standing(target, path), _standing(earlier, path_before)
+        unknown = next((each for each in (now, was) if each.status != "there"), None)
+        if unknown is not None:
+            uncompared.setdefault((path, unknown.reason or "it can't be told what it is"), []).extend(found)
+            continue
+        symbol = symbols.setdefault(_defined_at(now, path, target), _Symbol(now, was))
+        symbol.couplings += found
+        for change in _relevant(now, was, found):
+            symbol.changes[change] = None
+    return symbols, uncompared
+
+
+def _defined_at(standing: Standing, path: str, standings: Standings) -> str:
+    """Where a thing is defined, for a constructor that a class inherits the one that it inherits."""
+    if standing.sort == "constructor" and (written := standings.function(standing.symbol)) is not None:
+        return written.symbol if written.name == "__init__" else standing.symbol
+    return standing.symbol or path
+
+
+def _standing(standings: Standings, path: str) -> Standing:
+    try:
+        return standings.of(path)
+    except RecursionError:
+        return Standing("unknown", reason=_TOO_DEEP)
+
+
+def _relevant(now: Standing, was: Standing, couplings: Sequence[Coupling]) -> Iterator[SymbolChange]:
+    """The changes that concern who uses the symbol in these ways."""
+    roles = {coupling.use.role for coupling in couplings}
+    for change in standing_changes(was, now):
+        if change.kind in DEPRECATIONS:
+            yield change
+        elif change.kind == "bases-changed":
+            if "base" in roles:
+                yield change
+        elif change.kind == "value-changed":
+            if roles & _OF_VALUES and _is_known(change):
+                yield change
+        elif change.kind in _SIGNATURES:
+            if roles & _IN_PLACE or _is_met(change, couplings, is_field=now.signature is None):
+                yield change
+
+
+def _is_known(change: SymbolChange) -> bool:
+    """True where both values are told and not only their declared types are different."""
+    before, after = ((text or "").rpartition("= ")[2] for text in (change.before, change.after))
+    return before != after and "…" not in (before, after)
+
+
+def _is_met(change: SymbolChange, couplings: Iterable[Coupling], *, is_field: bool) -> bool:
+    """True where the client relies on what changed: on a value it reads, a default it leaves, or the type it gives."""
+    if is_field:
+        is_read = any(coupling.use.role in _OF_VALUES for coupling in couplings)
+        return is_read and (change.kind != "annotation-changed" or not is_part_of(change.after, change.before))
+    calls = [coupling for coupling in couplings if coupling.use.role in _CALLING]
+    if change.kind == "returns-changed":
+        return bool(calls) and not is_part_of(change.after, change.before)
+    if change.kind == "default-changed":
+        return any(coupling.given is not None and change.name not in coupling.given for coupling in calls)
+    if change.kind == "annotation-changed":
+        is_given = any(coupling.given is not None and change.name in coupling.given for coupling in calls)
+        return is_given and types_differ(change.before, change.after)
+    return False
+
+
+def _body(symbol: _Symbol, target: Standings, earlier: Standings) -> tuple[BodyChange | None, list[SymbolChange]]:
+    """What is different in what runs, and what it newly announces."""
+    if not symbol.roles & _RUNNING:
+        return None, []
+    path, path_before = symbol.standing.symbol, symbol.before.symbol
+    if not path or not path_before:
+        return None, []
+    now, was = target.function(path), earlier.function(path_before)
+    if now is None or was is None:
+        return None, []
+    return body_change(was, now), list(_announced(was, now))
+
+
+def _announced(before: FunctionDeclaration, after: FunctionDeclaration) -> Iterator[SymbolChange]:
+    """The ends that a function newly tells of, or tells of for another release."""
+    known = {without_releases(text): ending_release(text) for text in announced_ends(before)}
+    for text in announced_ends(after):
+        said = without_releases(text)
+        if said not in known:
+            yield SymbolChange("deprecated", after=" ".join(text.split()))
+        elif known[said] != ending_release(text):
+            yield SymbolChange("deprecation-changed", before=known[said], after=ending_release(text))
+
+
+def _uses(couplings: Iterable[Coupling]) -> tuple[Use, ...]:
+    """The places, each once: that a method is there and that it is called are two usages of one line.
+
+    Imports count only where nothing else does.
+    """
+    found: dict[tuple[str, int, Role], Use] = {}
+    for coupling in sorted(couplings, key=lambda each: each.use):
+        use = coupling.use
+        found.setdefault((use.location.path, use.location.line, use.role), use)
+    uses = tuple(found.values())
+    return tuple(use for use in uses if use.role != "import") or uses
+
+
+def _place(standing: Standing) -> SourcePlace | None:
+    return SourcePlace(standing.path, standing.line or 1) if standing.path is not None else None

@@ -1,0 +1,106 @@
+"""What an upgrade of the target means for a client: what breaks, and what only behaves otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+
+from driftcheck.audit import Held, Sources
+from driftcheck.compare.behaviour import behaviour
+from driftcheck.compare.couplings import couplings
+from driftcheck.compare.standing import Standings
+from driftcheck.errors import DriftcheckError
+from driftcheck.knowledge import knowledge_of
+from driftcheck.model import Finding, Report, Severity
+from driftcheck.symbol_upgrade import BrokenSymbol, SourcePlace, Upgrade
+
+
+def upgrade_of(
+    sources: Sources,
+    *,
+    selected: Callable[[Report], Report] = lambda report: report,
+    is_excluded: Callable[[str], bool] = lambda path: False,
+) -> Upgrade:
+    """What the way from the baseline to the target means for the client.
+
+    `selected` leaves of a report what counts, and `is_excluded` says which of the client's files don't. Raises
+    DriftcheckError where no baseline was found.
+    """
+    if sources.baseline is None:
+        why = "".join(f" ({notice})" for notice in sources.notices[:1])
+        raise DriftcheckError(
+            f"{sources.client.name}: which release it was written for can't be told{why}; name one with --from"
+        )
+    return sources.asked(partial(_upgrade, selected=selected, is_excluded=is_excluded))
+
+
+def _upgrade(
+    audited: Report, held: Held, *, selected: Callable[[Report], Report], is_excluded: Callable[[str], bool]
+) -> Upgrade:
+    report = selected(audited)
+    assert report.baseline is not None and held.before is not None
+    earlier = held.earlier if held.earlier is not None else held.reading
+    knowledge = knowledge_of(held.reading.program.target_index.top_level)
+    environment = knowledge.environment if knowledge is not None else None
+    target, baseline = Standings(held.reading.program, environment), Standings(earlier.program, environment)
+    breaks = [finding for finding in report.findings if _breaks(finding)]
+    found = [
+        coupling
+        for coupling in couplings(held.reading, earlier, held.before)
+        if not is_excluded(coupling.use.location.path)
+    ]
+    compared = behaviour(found, target, baseline, {finding.symbol for finding in breaks})
+    return Upgrade(
+        report.client,
+        report.baseline,
+        report.target,
+        tuple(_broken(breaks, target, baseline)),
+        compared.changed,
+        compared.unchanged,
+        compared.uncompared,
+        (*report.notices, *_notices(report)),
+    )
+
+
+def _breaks(finding: Finding) -> bool:
+    """True for what the upgrade breaks, or may break: not for what the older release has as well."""
+    return finding.drift is not False and finding.severity.rank >= Severity.WARNING.rank
+
+
+def _broken(findings: Iterable[Finding], target: Standings, baseline: Standings) -> Iterator[BrokenSymbol]:
+    """The findings by what they are about, the worst first."""
+    by_symbol: dict[str, list[Finding]] = {}
+    for finding in findings:
+        by_symbol.setdefault(finding.symbol, []).append(finding)
+    groups = [
+        BrokenSymbol(symbol, tuple(found), _place(baseline, symbol), _place(target, symbol))
+        for symbol, found in by_symbol.items()
+    ]
+    yield from sorted(groups, key=lambda each: (-_worst(each.findings), -len(each.findings), each.symbol))
+
+
+def _worst(findings: Sequence[Finding]) -> int:
+    return max(finding.severity.rank for finding in findings)
+
+
+def _place(standings: Standings, symbol: str) -> SourcePlace | None:
+    try:
+        standing = standings.of(symbol)
+    except RecursionError:
+        return None
+    return SourcePlace(standing.path, standing.line or 1) if standing.path is not None else None
+
+
+def _notices(report: Report) -> Iterator[str]:
+    old = [
+        finding
+        for finding in report.findings
+        if finding.drift is False and finding.severity.rank >= Severity.SILENT.rank
+    ]
+    if old:
+        place = f"{old[0].location.path}:{old[0].location.line}: {old[0].message}"
+        number = "a finding" if len(old) == 1 else f"{len(old):,} findings"
+        yield f"not counted: {number} that the older release has as well ({place})"
+    if report.accepted:
+        number = "a finding is" if len(report.accepted) == 1 else f"{len(report.accepted):,} findings are"
+        yield f"not counted: {number} accepted by comments or as known"
