@@ -42,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "extract": _extract,
             "surface": _surface,
             "history": _history,
+            "impact": _impact,
             "explain": _explain,
         }[options.command]
         return command(options)
@@ -116,6 +117,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_surface(commands)
     _add_matrix(commands)
     _add_history(commands)
+    _add_impact(commands)
     _add_explain(commands)
     _add_extract(commands)
     _add_setup(commands)
@@ -201,6 +203,12 @@ def _add_history(commands: argparse._SubParsersAction[_Parser]) -> None:
 
     said = "say what became of a symbol over the releases"
     add_history(_command(commands, "history", said, HISTORY, HISTORY_NOTES))
+
+
+def _add_impact(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.impact_cli import IMPACT, IMPACT_NOTES, add_impact
+
+    add_impact(_command(commands, "impact", "say whom a change of the target breaks", IMPACT, IMPACT_NOTES))
 
 
 def _add_explain(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -326,6 +334,12 @@ def _history(options: argparse.Namespace) -> int:
     from driftcheck.history_cli import run_history
 
     return run_history(options)
+
+
+def _impact(options: argparse.Namespace) -> int:
+    from driftcheck.impact_cli import run_impact
+
+    return run_impact(options)
 
 
 def _explain(options: argparse.Namespace) -> int:

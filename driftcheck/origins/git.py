@@ -34,7 +34,7 @@ class GitTree:
 
     def __init__(self, folder: Path, ref: str):
         self._folder = folder
-        self._commit = _commit(folder, ref)
+        self._commit = commit_named(folder, ref)
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = 0
@@ -165,8 +165,8 @@ def changed_since(ref: str, folder: Path, sources: SourceTree) -> frozenset[str]
     The contents are compared by their hashes here: `git diff` would run what a clone's settings name. Raises
     DriftcheckError where there is no such clone or ref.
     """
-    commit = _commit(folder, ref)
-    common = _git(folder, "merge-base", "--end-of-options", commit, "HEAD", check=False).decode().split()
+    commit = commit_named(folder, ref)
+    common = git_output(folder, "merge-base", "--end-of-options", commit, "HEAD", check=False).decode().split()
     earlier = GitTree(folder, common[0] if common else commit)
     return frozenset(
         path for path in sources.paths if path not in earlier.paths or _is_other(earlier.digest(path), sources, path)
@@ -194,7 +194,7 @@ def described_version(folder: Path, commit: str = "HEAD") -> str | None:
     if not _is_in_clone(folder):
         return None
     try:
-        output = _git(folder, "describe", "--tags", "--long", "--match", "*[0-9]*", "--end-of-options", commit)
+        output = git_output(folder, "describe", "--tags", "--long", "--match", "*[0-9]*", "--end-of-options", commit)
     except DriftcheckError:
         return None
     match = re.fullmatch(
@@ -215,7 +215,7 @@ def commit_day(folder: Path, commit: str = "HEAD") -> date | None:
 
     try:
         # Not `git log`: a clone's settings can have that run a program.
-        text = _git(folder, "cat-file", "commit", commit) if _is_in_clone(folder) else b""
+        text = git_output(folder, "cat-file", "commit", commit) if _is_in_clone(folder) else b""
     except DriftcheckError:
         return None
     match = re.search(rb"^committer .*> (\d{1,11}) ([+-]\d\d)(\d\d)$", text, re.MULTILINE)
@@ -233,11 +233,12 @@ def _is_in_clone(folder: Path) -> bool:
     return any((parent / ".git").exists() for parent in (folder, *folder.parents))
 
 
-def _commit(folder: Path, ref: str) -> str:
-    inside = _git(folder, "rev-parse", "--git-dir", check=False)
+def commit_named(folder: Path, ref: str) -> str:
+    """The whole name of the commit that a ref stands for; raises DriftcheckError where there is no clone or ref."""
+    inside = git_output(folder, "rev-parse", "--git-dir", check=False)
     if not inside:
         raise DriftcheckError(f"{folder} is not a git repository; name a local clone as git+FOLDER@ref")
-    found = _git(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", check=False)
+    found = git_output(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", check=False)
     lines = [line for line in found.decode().split() if re.fullmatch(r"[0-9a-f]{40,64}", line)]
     if not lines:
         raise DriftcheckError(f"no ref {ref} in the clone {folder}; check its name, or fetch it first")
@@ -248,7 +249,7 @@ def _listed(folder: Path, commit: str) -> tuple[dict[str, str], dict[str, str]]:
     """Path to object of the Python files below the folder at that commit, and of the project's own files."""
     sources: dict[str, str] = {}
     others: dict[str, str] = {}
-    for line in _git(folder, "ls-tree", "-r", "-z", commit).split(b"\0"):
+    for line in git_output(folder, "ls-tree", "-r", "-z", commit).split(b"\0"):
         about, _, name = line.partition(b"\t")
         path = os.fsdecode(name)
         if not about or about[:6].decode() not in _FILE_MODES:
@@ -264,11 +265,14 @@ def _listed(folder: Path, commit: str) -> tuple[dict[str, str], dict[str, str]]:
     return dict(sorted(sources.items())), others
 
 
-def _git(folder: Path, *arguments: str, check: bool = True) -> bytes:
-    """What git prints; b"" where it fails and `check` is False."""
+def git_output(folder: Path, *arguments: str, options: tuple[str, ...] = (), check: bool = True) -> bytes:
+    """What git prints; b"" where it fails and `check` is False.
+
+    Raises DriftcheckError where there is no git or it takes too long, and where it fails and `check` is True.
+    """
     try:
         done = subprocess.run(
-            _command(folder, *arguments),
+            _command(folder, *options, *arguments),
             check=False,
             stdin=subprocess.DEVNULL,
             capture_output=True,

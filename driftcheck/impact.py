@@ -1,0 +1,184 @@
+"""What a change of the target breaks in clients: each is read as it was before the change and as it is after it."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from driftcheck.apart import begun_apart, may_work_apart
+from driftcheck.audit import Sources
+from driftcheck.errors import DriftcheckError
+from driftcheck.model import Report, Severity, TargetSummary
+from driftcheck.origins.git import GitTree, commit_named
+from driftcheck.origins.parts import installed_part
+from driftcheck.origins.select import client_tree, target_tree
+from driftcheck.origins.settings import Settings
+from driftcheck.progress import UNWATCHED, Progress, Task
+from driftcheck.selection import Selection, selected, suppressed
+from driftcheck.surface.modules import ModuleIndex
+from driftcheck.tree import SourceTree
+from driftcheck.upstream import ClientImpact, Impact
+
+_DIFFERENCE = re.compile(r"(?P<before>.*?)(?P<dots>\.\.\.?)(?P<after>.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A change of the target, as two trees, and the paths that differ between them."""
+
+    before: SourceTree
+    after: SourceTree
+    changed: tuple[str, ...]
+
+
+def change_of(text: str, repository: str, settings: Settings) -> Change:
+    """The change that `A..B` names, both refs of a local clone, or releases such as `vllm==0.16.0`.
+
+    As for git, what is left out is HEAD, and `A...B` is what B has done since it left A. Raises DriftcheckError where
+    it names no two trees, or such as have nothing to do with each other.
+    """
+    match = _DIFFERENCE.fullmatch(text.strip())
+    if match is None or not (match["before"] or match["after"]):
+        raise DriftcheckError(
+            f"{text!r} names no change; write A..B with two refs of the clone, main..HEAD for example"
+        )
+    first, second = match["before"] or "HEAD", match["after"] or "HEAD"
+    if match["dots"] == "...":
+        if _is_target(first) or _is_target(second):
+            raise DriftcheckError(f"{text}: releases have left no common commit; write two dots")
+        from driftcheck.origins.git_history import common_commit
+
+        folder = _clone(repository)
+        common = common_commit(folder, commit_named(folder, first), commit_named(folder, second))
+        before: SourceTree = installed_part(GitTree(folder, common), settings.cache)
+    else:
+        before = _tree(first, repository, settings)
+    return change_between(before, _tree(second, repository, settings))
+
+
+def change_between(before: SourceTree, after: SourceTree) -> Change:
+    """What differs between two trees of the target; raises DriftcheckError where one is none."""
+    indexes = [ModuleIndex(tree) for tree in (before, after)]
+    for tree, index in zip((before, after), indexes, strict=True):
+        if not index.sources:
+            raise DriftcheckError(f"{tree.origin} holds no Python package")
+    if indexes[0].top_level.isdisjoint(indexes[1].top_level):
+        raise DriftcheckError(f"{before.origin} and {after.origin} have no package in common")
+    known = set(before.paths)
+    differ = {path for path in after.paths if path not in known or _digest(before, path) != _digest(after, path)}
+    return Change(before, after, tuple(sorted(differ | known.difference(after.paths))))
+
+
+def _digest(tree: SourceTree, path: str) -> str | None:
+    """A hash of the file; None for an extension module, of which no more is known than that it is there."""
+    try:
+        return tree.digest(path)
+    except (DriftcheckError, KeyError):
+        return None
+
+
+def _tree(word: str, repository: str, settings: Settings) -> SourceTree:
+    if not _is_target(word):
+        return installed_part(GitTree(_clone(repository), word), settings.cache)
+    tree = target_tree(word, settings=settings)
+    return installed_part(tree, settings.cache) if isinstance(tree, GitTree) else tree
+
+
+def _is_target(word: str) -> bool:
+    return "==" in word or word.startswith("git+")
+
+
+def _clone(repository: str) -> Path:
+    folder = Path(repository).expanduser()
+    if not folder.is_dir():
+        raise DriftcheckError(f"--repository {repository} is no folder; name a local clone of the target")
+    return folder.resolve()
+
+
+def impact(
+    change: Change,
+    clients: Sequence[str | SourceTree],
+    selection_of: Callable[[str], Selection],
+    settings: Settings,
+    *,
+    fail_on: Severity = Severity.SILENT,
+    model: str | None = None,
+    remember: bool = True,
+    progress: Progress = UNWATCHED,
+) -> Impact:
+    """What a change breaks in clients, named as on the command line or at hand.
+
+    What counts is at severity `fail_on` or worse, was not found before the change and is of the client's `selection_of`
+    its name. A client that can't be checked is told in its own entry.
+    """
+    asked = _Asked(change, selection_of, settings, fail_on, model, settings.cache if remember else None)
+    with progress.task(f"Reading {len(clients)} clients", len(clients)) as task:
+        found = _looked_at(asked, clients, task)
+    return Impact(_summary(change.before), _summary(change.after), change.changed, tuple(found))
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What holds for all clients."""
+
+    change: Change
+    selection_of: Callable[[str], Selection]
+    settings: Settings
+    fail_on: Severity
+    model: str | None
+    cache: Path | None
+
+    def answer(self, client: str | SourceTree, processes: int | None) -> ClientImpact:
+        """What the change breaks in one client."""
+        name = client if isinstance(client, str) else client.name
+        try:
+            tree = client_tree(client, settings=self.settings) if isinstance(client, str) else client
+            sources = Sources(tree, self.change.after, self.change.before, None, (), self.model, None, self.cache)
+            return self._told(selected(suppressed(sources.audited(processes=processes)), self.selection_of(name)))
+        except DriftcheckError as error:
+            return ClientImpact(name, None, fault=str(error))
+
+    def _told(self, report: Report) -> ClientImpact:
+        breaks = tuple(
+            finding
+            for finding in report.findings
+            if finding.severity.rank >= self.fail_on.rank and finding.drift is not False
+        )
+        return ClientImpact(report.client.name, report.client.version, breaks, len(report.findings) - len(breaks))
+
+
+def _looked_at(asked: _Asked, clients: Sequence[str | SourceTree], task: Task) -> list[ClientImpact]:
+    """What is said of each client; half of them come from a second process."""
+    if len(clients) < 2 or not may_work_apart():
+        return [_advanced(asked, client, None, task) for client in clients]
+    begun = begun_apart(functools.partial(_one_by_one, asked, clients[1::2]))
+    own = [_advanced(asked, client, 1, task) for client in clients[::2]]
+    others = begun()
+    task.advance(len(others))
+    return [(others if place % 2 else own)[place // 2] for place in range(len(clients))]
+
+
+def _one_by_one(asked: _Asked, clients: Sequence[str | SourceTree]) -> list[ClientImpact]:
+    return [asked.answer(client, 1) for client in clients]
+
+
+def _advanced(asked: _Asked, client: str | SourceTree, processes: int | None, task: Task) -> ClientImpact:
+    found = asked.answer(client, processes)
+    task.advance()
+    return found
+
+
+def _summary(tree: SourceTree) -> TargetSummary:
+    return TargetSummary(tree.name, tree.version, tree.origin)
+
+
+def installed_clients(change: Change, settings: Settings) -> list[str | SourceTree]:
+    """The installed distributions that use the target, sorted by name; raises DriftcheckError without interpreter."""
+    from driftcheck.origins.distributions import users_of
+
+    packages = sorted(ModuleIndex(change.after).top_level & ModuleIndex(change.before).top_level)
+    name = change.after.name
+    return [*users_of(name if name in packages else packages[0], settings)]
