@@ -38,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "gate": _gate,
             "fix": _fix,
             "matrix": _matrix,
+            "upgrade": _upgrade,
             "restore": _restore,
             "extract": _extract,
             "surface": _surface,
@@ -116,6 +117,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_gate(commands)
     _add_surface(commands)
     _add_matrix(commands)
+    _add_upgrade(commands)
     _add_history(commands)
     _add_impact(commands)
     _add_explain(commands)
@@ -180,6 +182,12 @@ def _add_matrix(commands: argparse._SubParsersAction[_Parser]) -> None:
     from driftcheck.matrix_cli import MATRIX, MATRIX_NOTES, add_matrix
 
     add_matrix(_command(commands, "matrix", "say which releases clients work with", MATRIX, MATRIX_NOTES))
+
+
+def _add_upgrade(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.upgrade_cli import UPGRADE, UPGRADE_NOTES, add_upgrade
+
+    add_upgrade(_command(commands, "upgrade", "say what an upgrade means for clients", UPGRADE, UPGRADE_NOTES))
 
 
 def _add_surface(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -294,6 +302,12 @@ def _matrix(options: argparse.Namespace) -> int:
     from driftcheck.matrix_cli import run_matrix
 
     return run_matrix(options)
+
+
+def _upgrade(options: argparse.Namespace) -> int:
+    from driftcheck.upgrade_cli import run_upgrade
+
+    return run_upgrade(options, _complain)
 
 
 def _restore(options: argparse.Namespace) -> int:

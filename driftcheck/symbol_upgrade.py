@@ -41,18 +41,19 @@ class SourcePlace:
 
 @dataclass(frozen=True, slots=True)
 class BodyChange:
-    """What is different in the body of a function whose calls go on to fit.
+    """What is different in the body of a function whose calls go on to fit; `name` is the function's own.
 
-    Of its statements so many are `gone` and so many have `come`; where neither, they are nested otherwise. The lines
+    Of its statements so many are `gone` and so many have `come`; where neither, they are nested otherwise. The places
     are those of the first difference, the sources what stands there, "" where that release has nothing of its own.
     """
 
+    name: str
     statements_before: int
     statements_after: int
     gone: int
     come: int
-    line_before: int
-    line_after: int
+    place_before: SourcePlace
+    place_after: SourcePlace
     source_before: str
     source_after: str
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from driftcheck.compare.annotations import types_differ
 from driftcheck.compare.bodies import announced_ends, body_change
@@ -45,6 +45,8 @@ _SIGNATURES: frozenset[SymbolChangeKind] = frozenset((
 ))  # fmt: skip
 # What no finding tells, since a call or an override fits all the same.
 _TOLD_HERE: frozenset[SymbolChangeKind] = frozenset(("default-changed",))
+# These tell nothing but which release it is.
+_NUMBERS_OF_RELEASES = (".__version__", ".__version_tuple__")
 _TOO_DEEP = "its sources are nested too deeply"
 
 
@@ -165,17 +167,18 @@ def _relevant(now: Standing, was: Standing, couplings: Sequence[Coupling]) -> It
             if "base" in roles:
                 yield change
         elif change.kind == "value-changed":
-            if roles & _OF_VALUES and _is_known(change):
-                yield change
+            value = _value(change)
+            if roles & _OF_VALUES and value is not None and not now.symbol.endswith(_NUMBERS_OF_RELEASES):
+                yield value
         elif change.kind in _SIGNATURES:
             if roles & _IN_PLACE or _is_met(change, couplings, is_field=now.signature is None):
                 yield change
 
 
-def _is_known(change: SymbolChange) -> bool:
-    """True where both values are told and not only their declared types are different."""
+def _value(change: SymbolChange) -> SymbolChange | None:
+    """The change of a value without its declared type; None where that alone is different, or values are left out."""
     before, after = ((text or "").rpartition("= ")[2] for text in (change.before, change.after))
-    return before != after and "…" not in (before, after)
+    return replace(change, before=before, after=after) if before != after and "…" not in (before, after) else None
 
 
 def _is_met(change: SymbolChange, couplings: Iterable[Coupling], *, is_field: bool) -> bool:
@@ -185,7 +188,8 @@ def _is_met(change: SymbolChange, couplings: Iterable[Coupling], *, is_field: bo
         return is_read and (change.kind != "annotation-changed" or not is_part_of(change.after, change.before))
     calls = [coupling for coupling in couplings if coupling.use.role in _CALLING]
     if change.kind == "returns-changed":
-        return bool(calls) and not is_part_of(change.after, change.before)
+        is_told = change.before is not None and change.after is not None
+        return bool(calls) and is_told and not is_part_of(change.after, change.before)
     if change.kind == "default-changed":
         return any(coupling.given is not None and change.name not in coupling.given for coupling in calls)
     if change.kind == "annotation-changed":

@@ -15,20 +15,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from driftcheck.surface.declarations import FunctionDeclaration
-from driftcheck.surface.syntax import called_name, last_name, nodes_of
-from driftcheck.symbol_upgrade import BodyChange
+from driftcheck.surface.syntax import called_name, children, last_name, nodes_of
+from driftcheck.symbol_upgrade import BodyChange, SourcePlace
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _LOGGERS = frozenset(("log", "logger", "logging"))
+_LONGEST, _IN_FRONT = 100, 40
 _ENDS = ("deprecat", "will be removed", "be removed in")
 
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """One statement without its blocks, as text that is the same for whatever means the same; "" ends a block."""
+    """One statement without its blocks, as text that is the same for whatever means the same; "" ends a block.
+
+    The lines are those of the source, from `line` to `last`.
+    """
 
     text: str
     line: int
+    last: int
 
 
 def body_change(before: FunctionDeclaration, after: FunctionDeclaration) -> BodyChange | None:
@@ -43,26 +48,71 @@ def body_change(before: FunctionDeclaration, after: FunctionDeclaration) -> Body
         return None
     gone: list[_Statement] = []
     come: list[_Statement] = []
-    first: tuple[int, int] | None = None
+    first: tuple[_Difference, _Difference] | None = None
     for tag, start, end, new_start, new_end in difflib.SequenceMatcher(
         None, old_texts, new_texts, autojunk=False
     ).get_opcodes():
         if tag == "equal":
             continue
-        first = first if first is not None else (start, new_start)
-        gone += [each for each in old[start:end] if each.text]
-        come += [each for each in new[new_start:new_end] if each.text]
+        went = [each for each in old[start:end] if each.text]
+        came = [each for each in new[new_start:new_end] if each.text]
+        if first is None or not (gone or come):
+            first = _Difference(before, old, start, went), _Difference(after, new, new_start, came)
+        gone += went
+        come += came
     assert first is not None
+    source_before, source_after = _apart(first[0].source, first[1].source)
     return BodyChange(
+        name=after.name,
         statements_before=sum(bool(text) for text in old_texts),
         statements_after=sum(bool(text) for text in new_texts),
         gone=len(gone),
         come=len(come),
-        line_before=_line(gone, old, first[0], before),
-        line_after=_line(come, new, first[1], after),
-        source_before=_source(before, gone),
-        source_after=_source(after, come),
+        place_before=SourcePlace(before.module.path, first[0].line),
+        place_after=SourcePlace(after.module.path, first[1].line),
+        source_before=source_before,
+        source_after=source_after,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Difference:
+    """One side of the first place where two bodies differ: what stands there and nowhere in the other."""
+
+    function: FunctionDeclaration
+    statements: Sequence[_Statement]
+    place: int
+    changed: Sequence[_Statement]
+
+    @property
+    def line(self) -> int:
+        """The line of the first changed statement, else the one at which the other has more."""
+        if self.changed:
+            return self.changed[0].line
+        if not self.statements:
+            return self.function.line
+        return self.statements[min(self.place, len(self.statements) - 1)].line
+
+    @property
+    def source(self) -> str:
+        """The first changed statement as written, on one line."""
+        if not self.changed:
+            return ""
+        statement = self.changed[0]
+        return " ".join(line.strip() for line in self.function.module.lines[statement.line - 1 : statement.last])
+
+
+def _apart(before: str, after: str) -> tuple[str, str]:
+    """Two texts cut to what a reader has to see: their beginning, or what stands around their first difference."""
+    pairs = enumerate(zip(before, after, strict=False))
+    same = next((place for place, (one, other) in pairs if one != other), 0)
+    start = max(same - _IN_FRONT, 0) if same > _LONGEST - _IN_FRONT else 0
+    return _cut(before, start), _cut(after, start)
+
+
+def _cut(text: str, start: int) -> str:
+    end = start + _LONGEST
+    return f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
 
 
 def announced_ends(function: FunctionDeclaration) -> list[str]:
@@ -97,24 +147,12 @@ def _decorated(function: FunctionDeclaration) -> list[str]:
     return [ast.dump(decorator) for decorator in function.node.decorator_list]
 
 
-def _line(changed: Sequence[_Statement], all_: Sequence[_Statement], place: int, function: FunctionDeclaration) -> int:
-    """The line of the first changed statement, else the one where something was put in or taken out."""
-    if changed:
-        return changed[0].line
-    return all_[min(place, len(all_) - 1)].line if all_ else function.line
-
-
-def _source(function: FunctionDeclaration, changed: Sequence[_Statement]) -> str:
-    lines = function.module.lines
-    return lines[changed[0].line - 1].strip() if changed and changed[0].line <= len(lines) else ""
-
-
 # Statements
 
 
 def _statements(function: FunctionDeclaration) -> Iterator[_Statement]:
     for decorator in function.node.decorator_list:
-        yield _Statement(f"@{ast.dump(decorator)}", decorator.lineno)
+        yield _Statement(f"@{ast.dump(decorator)}", decorator.lineno, decorator.end_lineno or decorator.lineno)
     yield from _block(function.body)
 
 
@@ -130,17 +168,23 @@ def _block(statements: Sequence[ast.AST]) -> Iterator[_Statement]:
                 continue
             found = list(_block(block))
             holds = holds or bool(found)
-            line = found[-1].line if found else getattr(statement, "lineno", 0)
-            inside += [*found, _Statement("", line)]
+            last = found[-1].last if found else _lines(block[-1])[1]
+            inside += [*found, _Statement("", last, last)]
         if isinstance(statement, ast.If) and not holds:
             continue
-        yield _Statement(_meaning(statement), getattr(statement, "lineno", 0) or _first_line(statement))
+        yield _Statement(_meaning(statement), *_lines(statement))
         yield from inside
 
 
-def _first_line(node: ast.AST) -> int:
-    """The line of what has none of its own, which is a case of a `match`."""
-    return min((child.lineno for child in ast.walk(node) if isinstance(child, ast.expr | ast.pattern)), default=0)
+def _lines(statement: ast.AST) -> tuple[int, int]:
+    """The first and the last line of a statement, its blocks left out."""
+    blocks = [block for name in _BLOCKS if isinstance(block := getattr(statement, name, None), list) and block]
+    inside = {id(each) for block in blocks for each in block}
+    own = [_lines(each) for each in children(statement) if id(each) not in inside]
+    # A case of a `match` has no lines of its own.
+    first = getattr(statement, "lineno", None) or min((line for line, _ in own), default=1)
+    last = first if blocks else getattr(statement, "end_lineno", None) or first
+    return first, max([last, *(line for _, line in own)])
 
 
 def _counts(statement: ast.AST) -> bool:

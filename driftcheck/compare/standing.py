@@ -180,9 +180,16 @@ class Standings:
             elif isinstance(type_, Unknown):
                 return type_
             else:
-                type_ = self.program.inference.attribute(type_, part)
+                type_ = self._attribute(type_, part)
             type_ = next((each for each in members_of(type_) if isinstance(each, Class | Function)), type_)
         return type_
+
+    def _attribute(self, owner: Type, name: str) -> Type:
+        found = self.program.inference.attribute(owner, name)
+        if isinstance(found, Unknown) and isinstance(owner, Module) and self.program.has_module(f"{owner.name}.{name}"):
+            # A package that answers for names of its own has its modules all the same.
+            return Module(f"{owner.name}.{name}")
+        return found
 
     def _shim(self, holder: Type | None, name: str) -> str | None:
         """What a module says when it answers for a deprecated name; None where it says nothing."""

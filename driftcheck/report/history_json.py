@@ -34,11 +34,12 @@ def _entry(entry: ReleaseChanges, history: SymbolHistory) -> dict[str, Json]:
         "release": entry.release,
         "unread_before": list(entry.unread),
         "standing": _standing(entry.standing),
-        "changes": [_change(change, text) for change, text in zip(entry.changes, said, strict=False)],
+        "changes": [change_json(change, text) for change, text in zip(entry.changes, said, strict=False)],
     }
 
 
-def _change(change: SymbolChange, text: str) -> dict[str, Json]:
+def change_json(change: SymbolChange, text: str) -> dict[str, Json]:
+    """A change of a symbol as one object, with what a person reads of it."""
     return {
         "kind": change.kind,
         "parameter": change.name or None,

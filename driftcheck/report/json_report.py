@@ -54,20 +54,21 @@ def _report(report: Report, *, explain_unresolved: bool) -> dict[str, Json]:
             "files": client.files,
             "files_using_target": client.files_using_target,
         },
-        "target": _target(report.target),
-        "baseline": None if report.baseline is None else _target(report.baseline),
+        "target": target_json(report.target),
+        "baseline": None if report.baseline is None else target_json(report.baseline),
         "usages": _usages(report.usages),
     }
     if explain_unresolved:
         document["unresolved"] = [_unresolved(usage) for usage in sorted(report.unresolved)]
     document["skipped"] = [_skipped(file) for file in sorted(client.skipped)]
     document["notices"] = list(report.notices)
-    document["findings"] = [_finding(finding) for finding in ordered(report)]
+    document["findings"] = [finding_json(finding) for finding in ordered(report)]
     document["accepted"] = [_accepted(entry) for entry in ordered_accepted(report)]
     return document
 
 
-def _target(target: TargetSummary) -> dict[str, Json]:
+def target_json(target: TargetSummary) -> dict[str, Json]:
+    """A release of the target as one object."""
     return {"name": target.name, "version": target.version, "origin": target.origin, "chosen": target.chosen}
 
 
@@ -91,7 +92,8 @@ def _skipped(file: Skipped) -> dict[str, Json]:
     return {"path": file.path, "reason": file.reason}
 
 
-def _finding(finding: Finding) -> dict[str, Json]:
+def finding_json(finding: Finding) -> dict[str, Json]:
+    """A finding as one object."""
     place = finding.location
     return {
         "kind": finding.kind.value,
@@ -115,7 +117,7 @@ def _finding(finding: Finding) -> dict[str, Json]:
 
 
 def _accepted(entry: Accepted) -> dict[str, Json]:
-    return {"how": entry.how, "reason": entry.reason, "finding": _finding(entry.finding)}
+    return {"how": entry.how, "reason": entry.reason, "finding": finding_json(entry.finding)}
 
 
 def _evidence(evidence: Evidence) -> dict[str, Json]:

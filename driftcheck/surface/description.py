@@ -72,7 +72,11 @@ class Descriptions:
             if isinstance(found, Class):
                 return found
             return self.program.classes.attribute(Instance(owner, exact=True), name)
-        return self.program.inference.attribute(owner, name)
+        found = self.program.inference.attribute(owner, name)
+        if isinstance(found, Unknown) and isinstance(owner, Module) and self.program.has_module(f"{owner.name}.{name}"):
+            # A package that answers for names of its own has its modules all the same.
+            return Module(f"{owner.name}.{name}")
+        return found
 
     def _near(self, absent: Absent) -> tuple[str, ...]:
         import difflib
