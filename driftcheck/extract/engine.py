@@ -15,6 +15,7 @@ from driftcheck.errors import DriftcheckError
 from driftcheck.extract import internals
 from driftcheck.extract.extraction import CaptureError, LoadError, LostWorkerError, Outcome
 from driftcheck.extract.layouts import Sample, Shape
+from driftcheck.extract.workers import Workers
 from driftcheck.extract.writing import Failure, Record
 
 # With anything else there would be no states, or those of others.
@@ -67,23 +68,22 @@ class Engine:
         from vllm import LLM
 
         arguments = engine_arguments(settings)
+        others = multiprocessing.active_children()  # a script can have some of its own
         try:
             self._llm = LLM(**arguments)
         except Exception as error:
             raise LoadError("".join(traceback.format_exception(error))) from error
-        self._workers = multiprocessing.active_children()
-        started = self._llm.collective_rpc(
+        self._workers = Workers([each for each in multiprocessing.active_children() if each not in others])
+        started = self._called(
             "driftcheck_start",
-            args=(
-                {
-                    "layers": list(capture.layers),
-                    "layout": capture.layout,
-                    "folder": str(capture.folder),
-                    "journal": capture.journal,
-                    "host_memory": capture.host_memory,
-                    "writers": capture.writers,
-                },
-            ),
+            {
+                "layers": list(capture.layers),
+                "layout": capture.layout,
+                "folder": str(capture.folder),
+                "journal": capture.journal,
+                "host_memory": capture.host_memory,
+                "writers": capture.writers,
+            },
         )
         (shape,) = (each for each in started if each)
         self.shape = Shape(shape["layers"], shape["hidden_size"], shape["dtype"])
@@ -94,31 +94,30 @@ class Engine:
 
         there = set(done)
         expected = [(each.number, list(each.tokens), each.mask, each.number not in there) for each in samples]
-        self._llm.collective_rpc("driftcheck_expect", args=(expected,))
+        self._called("driftcheck_expect", expected)
         prompts = [{"prompt_token_ids": tokens} for _, tokens, _, _ in expected]
         parameters = SamplingParams(max_tokens=1, temperature=0.0, detokenize=False)
         try:
-            self._llm.generate(prompts, parameters, use_tqdm=False)
-        except Exception as error:
-            self._check_workers(error)
+            with self._workers.guarded():
+                self._llm.generate(prompts, parameters, use_tqdm=False)
+        except LostWorkerError:
+            raise
+        except Exception:
             internals.forget_requests(self._llm)
             raise
 
-    def _check_workers(self, error: Exception) -> None:
-        """Raises LostWorkerError where a process is gone, and ends the others: they would wait for it for ever."""
-        lost = [f"{each.name} has ended with {each.exitcode}" for each in self._workers if not each.is_alive()]
-        if lost:
-            for each in self._workers:
-                each.kill()
-            text = "".join(traceback.format_exception(error))
-            raise LostWorkerError(f"{text}{', '.join(lost)}") from error
+    def _called(self, method: str, *arguments: Any, **options: Any) -> list[dict[str, Any]]:
+        """Has every worker run one of the methods that extraction gives them, and gives what they return."""
+        with self._workers.guarded():
+            replies: list[dict[str, Any]] = self._llm.collective_rpc(method, args=arguments, kwargs=options)
+            return replies
 
     def collect(self, *, flush: bool = False) -> Outcome:
         """What has been written, or could not be; with `flush`, after all that is captured has been.
 
         Raises CaptureError where the capture itself went wrong, which no other prompt would mend.
         """
-        replies = self._llm.collective_rpc("driftcheck_collect", kwargs={"flush": flush})
+        replies = self._called("driftcheck_collect", flush=flush)
         for each in replies:  # a stage's own fault comes before what its lack leads to
             if each["problem"] is not None:
                 raise CaptureError(each["problem"])

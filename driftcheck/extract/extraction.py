@@ -47,9 +47,10 @@ class EngineError(DriftcheckError):
 
     stage = "engine"
     what = "the engine failed"
+    advice = ""
 
     def __init__(self, text: str) -> None:
-        super().__init__(f"{self.what}: {_last_line(text)}; errors.jsonl has the traceback")
+        super().__init__(f"{self.what}: {_last_line(text)}; errors.jsonl has the traceback{self.advice}")
         self.traceback = text
 
 
@@ -65,6 +66,7 @@ class LostWorkerError(EngineError):
 
     stage = "engine"
     what = "the engine is gone"
+    advice = ", and the same command goes on where this one was"
 
 
 class CaptureError(EngineError):
