@@ -44,6 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "surface": _surface,
             "history": _history,
             "impact": _impact,
+            "blame": _blame,
             "explain": _explain,
         }[options.command]
         return command(options)
@@ -120,6 +121,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_upgrade(commands)
     _add_history(commands)
     _add_impact(commands)
+    _add_blame(commands)
     _add_explain(commands)
     _add_extract(commands)
     _add_setup(commands)
@@ -217,6 +219,12 @@ def _add_impact(commands: argparse._SubParsersAction[_Parser]) -> None:
     from driftcheck.impact_cli import IMPACT, IMPACT_NOTES, add_impact
 
     add_impact(_command(commands, "impact", "say whom a change of the target breaks", IMPACT, IMPACT_NOTES))
+
+
+def _add_blame(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.blame_cli import BLAME, BLAME_NOTES, add_blame
+
+    add_blame(_command(commands, "blame", "say which commits of the target broke clients", BLAME, BLAME_NOTES))
 
 
 def _add_explain(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -354,6 +362,12 @@ def _impact(options: argparse.Namespace) -> int:
     from driftcheck.impact_cli import run_impact
 
     return run_impact(options)
+
+
+def _blame(options: argparse.Namespace) -> int:
+    from driftcheck.blame_cli import run_blame
+
+    return run_blame(options)
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from driftcheck.audit import Sources
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import Report, Severity, TargetSummary
 from driftcheck.origins.git import GitTree, commit_named
+from driftcheck.origins.git_history import clone_folder, common_commit
 from driftcheck.origins.parts import installed_part
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.origins.settings import Settings
@@ -49,9 +50,7 @@ def change_of(text: str, repository: str, settings: Settings) -> Change:
     if match["dots"] == "...":
         if _is_target(first) or _is_target(second):
             raise DriftcheckError(f"{text}: releases have left no common commit; write two dots")
-        from driftcheck.origins.git_history import common_commit
-
-        folder = _clone(repository)
+        folder = clone_folder(repository)
         common = common_commit(folder, commit_named(folder, first), commit_named(folder, second))
         before: SourceTree = installed_part(GitTree(folder, common), settings.cache)
     else:
@@ -82,20 +81,13 @@ def _digest(tree: SourceTree, path: str) -> str | None:
 
 def _tree(word: str, repository: str, settings: Settings) -> SourceTree:
     if not _is_target(word):
-        return installed_part(GitTree(_clone(repository), word), settings.cache)
+        return installed_part(GitTree(clone_folder(repository), word), settings.cache)
     tree = target_tree(word, settings=settings)
     return installed_part(tree, settings.cache) if isinstance(tree, GitTree) else tree
 
 
 def _is_target(word: str) -> bool:
     return "==" in word or word.startswith("git+")
-
-
-def _clone(repository: str) -> Path:
-    folder = Path(repository).expanduser()
-    if not folder.is_dir():
-        raise DriftcheckError(f"--repository {repository} is no folder; name a local clone of the target")
-    return folder.resolve()
 
 
 def impact(

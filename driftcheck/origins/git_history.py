@@ -35,6 +35,14 @@ class Way:
         return place <= self.turn
 
 
+def clone_folder(repository: str, option: str = "--repository") -> Path:
+    """The folder of a local clone, as the user wrote it; raises DriftcheckError where there is none."""
+    folder = Path(repository).expanduser()
+    if not folder.is_dir():
+        raise DriftcheckError(f"{option} {repository} is no folder; name a local clone of the target")
+    return folder.resolve()
+
+
 def way_between(folder: Path, older: str, newer: str) -> Way:
     """The way between two commits named whole; raises DriftcheckError where the clone holds none."""
     common = _common(folder, older, newer)
