@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from driftcheck.apart import begun_apart, may_work_apart
 from driftcheck.assembly import completed, fingerprinted, quoted, without_consequences
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.contracts import broken_contracts, explained, reasons_of
@@ -18,24 +16,24 @@ from driftcheck.compare.duck_typing import duck_typing
 from driftcheck.compare.earlier import Before
 from driftcheck.compare.findings import Findings
 from driftcheck.compare.hidden import hidden_drift, mocked
-from driftcheck.compare.reading import Client, Reading
+from driftcheck.compare.reading import Reading
 from driftcheck.compare.relocation import Relocation
-from driftcheck.compare.tally import answer, counts
+from driftcheck.compare.tally import Result, answer, counts
 from driftcheck.errors import DriftcheckError
-from driftcheck.model import ClientSummary, Report, Skipped, TargetSummary
+from driftcheck.model import ClientSummary, Finding, Report, TargetSummary
 from driftcheck.progress import Progress
+from driftcheck.readings import Readings, Shared
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.surface.program import Program
-from driftcheck.surface.shelf import shelf_of
 from driftcheck.tree import SourceTree
-from driftcheck.usage.files import ClientFiles
 from driftcheck.usage.usages import CallUsage
 
 DEFAULT_TARGET = "vllm"
-# A client of which so many lines have to do with the target is worth a second process.
-_LARGE = 200
 # So many new objects take a noticeable time to look through.
 _MANY = 300_000
+
+if TYPE_CHECKING:
+    from driftcheck.remembered import Remembered
 
 _Answer = TypeVar("_Answer")
 
@@ -79,31 +77,49 @@ class Sources:
     runtime: _Runtime | None
     cache: Path | None
 
-    def audited(self, client: SourceTree | None = None, *, processes: int | None = None) -> Report:
-        """The report on the client, or on an edited copy of it; by 1 or 2 processes where that is not left open."""
-        from driftcheck.remembered import Remembered
+    def audited(
+        self,
+        client: SourceTree | None = None,
+        *,
+        processes: int | None = None,
+        shared: Shared | None = None,
+    ) -> Report:
+        """The report on the client, or on an edited copy of it; by 1 or 2 processes where that is not left open.
 
+        `shared` is what audits of the same client against other releases have left, and is filled by the first.
+        """
         tree = client if client is not None else self.client
-        if self.runtime is not None or self.cache is None:
-            # What an interpreter imports depends on more than on the sources at hand.
-            return self._made(tree, processes)
-        parts = (self.chosen, self.model, *self.notices)
-        remembered = Remembered(self.cache, (tree, self.target, self.baseline), parts)
-        report = remembered.report()
+        remembered = self._remembered(tree)
+        report = remembered.report() if remembered is not None else None
         if report is None:
-            report = self._made(tree, processes)
-            remembered.keep(report)
+            report = self._made(tree, processes, shared)
+            if remembered is not None:
+                remembered.keep(report)
         return report
+
+    def remembered(self) -> Report | None:
+        """The report of an earlier audit, None where something is not as it was, or nothing was kept."""
+        remembered = self._remembered(self.client)
+        return remembered.report() if remembered is not None else None
 
     def asked(self, question: Callable[[Report, Held], _Answer]) -> _Answer:
         """What a question about the report on the client, made anew, and about all that was read for it comes to."""
         with _uncollected():
-            audit = _Audit(self.client, self.target, self.baseline, self.model, None)
-            report = audit.report(self.chosen, list(self.notices), self.runtime)
-            assert audit.held is not None
-            return question(report, audit.held)
+            readings = Readings(self.client, self.target, self.baseline, self.model)
+            report = _Audit(readings).report(self.model, self.chosen, list(self.notices), self.runtime)
+            return question(report, Held(readings.reading, readings.before, readings.earlier))
 
-    def _made(self, client: SourceTree, processes: int | None) -> Report:
+    def _remembered(self, client: SourceTree) -> Remembered | None:
+        """Where the report on a client is kept."""
+        from driftcheck.remembered import Remembered
+
+        if self.runtime is not None or self.cache is None:
+            # What an interpreter imports depends on more than on the sources at hand.
+            return None
+        parts = (self.chosen, self.model, *self.notices)
+        return Remembered(self.cache, (client, self.target, self.baseline), parts)
+
+    def _made(self, client: SourceTree, processes: int | None, shared: Shared | None) -> Report:
         return audit_trees(
             client,
             self.target,
@@ -113,6 +129,7 @@ class Sources:
             runtime=self.runtime,
             model=self.model,
             processes=processes,
+            shared=shared,
         )
 
 
@@ -256,14 +273,17 @@ def audit_trees(
     runtime: _Runtime | None = None,
     model: str | None = None,
     processes: int | None = None,
+    shared: Shared | None = None,
 ) -> Report:
     """Audits a client held in a tree against a target held in another, with a baseline where there is one.
 
     `chosen` says why this baseline, where nobody named it; `runtime` is the interpreter that confirms what is found,
-    `model` the architecture that will be run. `processes` is 1 or 2, where not left to the client's size.
+    `model` the architecture that will be run. `processes` is 1 or 2, where not left to the client's size; `shared` is
+    what an audit before has left for those of the same client and baseline.
     """
     with _uncollected():
-        return _Audit(client, target, baseline, model, processes).report(chosen, list(notices), runtime)
+        readings = Readings(client, target, baseline, model, processes=processes, shared=shared)
+        return _Audit(readings).report(model, chosen, list(notices), runtime)
 
 
 @contextmanager
@@ -288,110 +308,36 @@ def _uncollected() -> Iterator[None]:
 
 
 class _Audit:
-    """One audit under way."""
+    """One audit under way, of a client as it is read."""
 
-    def __init__(
-        self,
-        client: SourceTree,
-        target: SourceTree,
-        baseline: SourceTree | None,
-        model: str | None,
-        processes: int | None,
-    ) -> None:
-        self.client = client
-        self.target = target
-        self.baseline = baseline
-        self.model = model
-        self.processes = processes
-        self.held: Held | None = None
-        self.files = ClientFiles(client, target)
-        self.skipped: list[Skipped] = []
-        self.modules = self.files.modules(self.skipped)
-        if self.skipped and not self.modules and len(self.skipped) >= self.files.count:
-            path, reason = self.skipped[0].path, self.skipped[0].reason
-            raise DriftcheckError(f"no file of the client can be read: {path} {reason}")
+    def __init__(self, readings: Readings) -> None:
+        self.readings = readings
+        self.files = readings.files
 
-    def report(self, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
+    def report(self, model: str | None, chosen: str | None, notices: list[str], runtime: _Runtime | None) -> Report:
         """The whole audit in order."""
-        client = self._as_read()
-        reading = Reading(self.target, client, shelf_of(self.target))
-        if self.model is not None:
-            notices += _narrowed(reading.program, self.model)
-        before, earlier = self._read(reading, client)
-        self.held = Held(reading, before, earlier)
-        judged = reading.judged
+        readings = self.readings
+        if model is not None:
+            notices += _narrowed(readings.reading.program, model)
+        readings.read()
+        judged = readings.reading.judged
         if runtime is not None:
             judged = _asked(judged, runtime, notices)
-        program, judge, is_own = reading.program, reading.judge, self._is_own_baseline()
-        earlier_judge = earlier.judge if earlier is not None else None
-        questions = Findings(
-            judge,
-            before.verdicts if before is not None else None,
-            Relocation(program, earlier.program if earlier is not None else None),
-        )
-        questions.extensions = reading.additions.reached(judged)
-        questions.long_added = before.additions if before is not None and not is_own else set()
-        questions.named = reading.named
-        questions.stores = reading.stores
-        instantiated = reading.instantiated
-        if before is not None:
-            questions.named = questions.named | before.named
-            questions.stores = questions.stores | before.stores
-            instantiated = instantiated | before.instantiated
-        questions.puts_modules_in_place = self.files.puts_modules_in_place
-        questions.mocked = mocked(judged)
-        result = answer(judged, questions)
-        classes, patches = hidden_drift(
-            judged,
-            questions,
-            earlier_judge,
-            is_own=is_own,
-            client=self.modules,
-            instantiated=instantiated,
-            patches_before=before.patches or {} if before is not None else {},
-        )
-        # A class that only a string names may stand in a file that does not name the target.
-        for name in program.loaded_modules():
-            module = program.module(name)
-            if module is not None and name in self.files.index.sources:
-                self.files.lines.setdefault(module.path, module.lines)
-        if not self.modules:
+        result = self._answered(judged, self._questions(judged))
+        findings = self._reachable(result.findings)
+        readings.keep()
+        if not readings.modules:
             packages = ", ".join(sorted(self.files.target_names)[:3])
             notices.append(f"no file of the client uses the target ({packages})")
-        result.add("overrides", classes)
-        result.add("patches", patches)
-        result.add(
-            "attributes",
-            duck_typing(
-                judged,
-                questions,
-                reading.asked,
-                earlier_judge,
-                before.pasts if before is not None else None,
-                is_own=is_own,
-            ),
-        )
-        contracts = broken_contracts(judged, judge, earlier_judge, is_own=is_own, client=self.modules)
-        result.add("calls", contracts)
-        result.findings = explained(result.findings, judge, judged)
-        reachability = reading.reachability
-        running = [found for found in result.findings if reachability.is_reachable(found.location.path, found.scope)]
-        findings = sorted(
-            {completed(finding, self.files.lines): None for finding in without_consequences(running)},
-            key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
-        )
-        reading.keep()
-        if earlier is not None:
-            earlier.keep()
-        target, baseline = self.target, self.baseline
+        client, target, baseline = readings.client, readings.target, readings.baseline
         return Report(
             client=ClientSummary(
-                self.client.name,
-                self.client.version,
-                self.client.origin,
+                client.name,
+                client.version,
+                client.origin,
                 self.files.count,
-                len(self.modules),
-                tuple(sorted(self.skipped)),
+                len(readings.modules),
+                tuple(sorted(readings.skipped)),
             ),
             target=TargetSummary(target.name, target.version, target.origin),
             baseline=TargetSummary(baseline.name, baseline.version, baseline.origin, chosen) if baseline else None,
@@ -400,59 +346,65 @@ class _Audit:
             unresolved=tuple(sorted(set(result.unresolved))),
             notices=tuple(notices),
             sources=tuple(quoted(findings, self.files.lines)),
-            reasons=reasons_of(findings, judge),
+            reasons=reasons_of(findings, readings.reading.judge),
             bound=_bound(judged) if runtime is not None else (),
             suppressions=tuple(self.files.suppressions()),
         )
 
-    def _as_read(self) -> Client:
-        files = self.files
-        return Client(self.client, self.modules, files.shared, files.replaced_modules, files.words, self.model)
+    def _questions(self, judged: list[Judged]) -> Findings:
+        """What makes findings of verdicts, told all that both releases say of the client as a whole."""
+        reading, before, earlier = self.readings.reading, self.readings.before, self.readings.earlier
+        questions = Findings(
+            reading.judge,
+            before.verdicts if before is not None else None,
+            Relocation(reading.program, earlier.program if earlier is not None else None),
+        )
+        questions.extensions = reading.additions.reached(judged)
+        if before is not None and not self.readings.is_own_baseline:
+            questions.long_added = before.additions
+        questions.named = reading.named | (before.named if before is not None else set())
+        questions.stores = reading.stores | (before.stores if before is not None else set())
+        questions.puts_modules_in_place = self.files.puts_modules_in_place
+        questions.mocked = mocked(judged)
+        return questions
 
-    def _read(self, reading: Reading, client: Client) -> tuple[Before | None, Reading | None]:
-        """Reads the client under the target, and under the baseline where that is another release.
+    def _answered(self, judged: list[Judged], questions: Findings) -> Result:
+        """All questions asked: of the usages, of classes and patches, of families, and the rules' own."""
+        readings, before = self.readings, self.readings.before
+        reading, is_own = readings.reading, readings.is_own_baseline
+        earlier_judge = readings.earlier.judge if readings.earlier is not None else None
+        result = answer(judged, questions)
+        classes, patches = hidden_drift(
+            judged,
+            questions,
+            earlier_judge,
+            is_own=is_own,
+            client=readings.modules,
+            instantiated=reading.instantiated | (before.instantiated if before is not None else set()),
+            patches_before=before.patches or {} if before is not None else {},
+        )
+        # A class that only a string names may stand in a file that does not name the target.
+        for name in reading.program.loaded_modules():
+            module = reading.program.module(name)
+            if module is not None and name in self.files.index.sources:
+                self.files.lines.setdefault(module.path, module.lines)
+        result.add("overrides", classes)
+        result.add("patches", patches)
+        pasts = before.pasts if before is not None else None
+        duck_typed = duck_typing(judged, questions, reading.asked, earlier_judge, pasts, is_own=is_own)
+        result.add("attributes", duck_typed)
+        contracts = broken_contracts(judged, reading.judge, earlier_judge, is_own=is_own, client=readings.modules)
+        result.add("calls", contracts)
+        result.findings = explained(result.findings, reading.judge, judged)
+        return result
 
-        The second result is for further questions about the baseline. A large client is read under both at once.
-        """
-        if self.baseline is None or self._is_own_baseline():
-            reading.read()
-            self._leave_out(reading.skipped)
-            return (reading.before(is_apart=False) if self.baseline is not None else None), None
-        earlier = Reading(self.baseline, client, shelf_of(self.baseline))
-        if self._works_apart():
-            begun = begun_apart(functools.partial(_before, earlier))
-            reading.read(beside=earlier)
-            reading.load_families()
-            before = begun()
-            if before.learned is not None and earlier.shelf is not None:
-                earlier.shelf.take(before.learned)
-            before.patches = {key: usage for key, usage in earlier.patches.items() if key in before.verdicts}
-        else:
-            earlier.read()
-            before = earlier.before(is_apart=False)
-            reading.read()
-        reading.leave_out(before.skipped)
-        self._leave_out([*before.skipped, *reading.skipped])
-        return before, earlier
-
-    def _works_apart(self) -> bool:
-        if self.processes is not None:
-            return self.processes > 1
-        return sum(len(module.lines) for module in self.modules) >= _LARGE and may_work_apart()
-
-    def _leave_out(self, skipped: Sequence[Skipped]) -> None:
-        """Counts files that turned out to be nested too deeply among those that can't be read."""
-        new = {entry.path: entry for entry in skipped}
-        self.skipped += new.values()
-        self.modules = [module for module in self.modules if module.path not in new]
-
-    def _is_own_baseline(self) -> bool:
-        """True where the client was written for the very release it is held against."""
-        if self.baseline is None:
-            return False
-        same = self.baseline.version == self.target.version and self.baseline.origin == self.target.origin
-        return self.baseline is self.target or (
-            same and self.baseline.version is not None and self.target.origin != "memory"
+    def _reachable(self, found: list[Finding]) -> list[Finding]:
+        """The findings in what can run, with the lines that they stand on, sorted."""
+        reachability = self.readings.reading.reachability
+        running = [finding for finding in found if reachability.is_reachable(finding.location.path, finding.scope)]
+        return sorted(
+            {completed(finding, self.files.lines): None for finding in without_consequences(running)},
+            key=lambda f: (f.location, f.kind.value, f.symbol, f.parameter or "", f.message),
         )
 
 
@@ -464,11 +416,6 @@ def _bound(judged: Sequence[Judged]) -> tuple[tuple[str, int], ...]:
         if isinstance(usage, CallUsage) and verdict.status == "fits" and verdict.confirmed_by is not None
     }
     return tuple(sorted(places))
-
-
-def _before(reading: Reading) -> Before:
-    reading.read()
-    return reading.before(is_apart=True)
 
 
 def _narrowed(program: Program, model: str) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from driftcheck.apart import begun_apart, may_work_apart
 from driftcheck.audit import DEFAULT_TARGET, Sources, releases_in, sources_of
@@ -15,12 +15,11 @@ from driftcheck.origins.offers import offers
 from driftcheck.origins.select import target_tree
 from driftcheck.origins.settings import Settings
 from driftcheck.progress import UNWATCHED, Progress, Task
+from driftcheck.readings import Shared
 from driftcheck.tree import SourceTree
 
 # So many releases before the oldest one that a client has to do with are looked at where nobody says which.
 _BEFORE = 5
-# An audit of a client with so many modules uses two processes, and much memory, by itself.
-_LARGE = 800
 
 
 def releases_of(text: str | None, *, pre: bool = False, offline: bool = False) -> list[str]:
@@ -128,36 +127,67 @@ def _recent(releases: Sequence[str], sources: Sources, requirement: Requirement 
 def _reports(
     sources: Sources, releases: Sequence[str], found: Callable[[str], SourceTree], task: Task | None
 ) -> list[Report | str]:
-    """The report with each release, or why there is none; half of them come from a second process."""
-    if len(releases) < 2 or len(sources.client.paths) >= _LARGE or not may_work_apart():
-        return [_report(sources, version, found, task, None) for version in releases]
-    # Neighbours are about as large, so that both processes have as much to do.
-    begun = begun_apart(functools.partial(_one_by_one, sources, releases[1::2], found))
-    own = [_report(sources, version, found, task, 1) for version in releases[::2]]
-    others = begun()
+    """The report with each release, or why there is none.
+
+    What is not remembered is audited: the first of them here, which reads the client and its baseline for all, and of
+    the others half in a second process.
+    """
+    reports: dict[str, Report | str] = {}
+    for version in releases:
+        known = _remembered(sources, version, found)
+        if known is not None:
+            reports[version] = known
     if task is not None:
-        task.advance(len(others))
-    return [(others if place % 2 else own)[place // 2] for place in range(len(releases))]
+        task.advance(len(reports))
+    missing = [version for version in releases if version not in reports]
+    if missing:
+        one = _Releases(sources, found, Shared())
+        reports[missing[0]] = one.audited(missing[0], task)
+        # Neighbours are about as large, so that both processes have as much to do.
+        own, others = missing[1::2], missing[2::2]
+        begun = begun_apart(functools.partial(one.all_audited, others)) if others and may_work_apart() else None
+        reports.update(one.all_audited(own, task))
+        if begun is None:
+            reports.update(one.all_audited(others, task))
+        else:
+            reports.update(begun())
+            if task is not None:
+                task.advance(len(others))
+    return [reports[version] for version in releases]
 
 
-def _one_by_one(sources: Sources, releases: Sequence[str], found: Callable[[str], SourceTree]) -> list[Report | str]:
-    return [_report(sources, version, found, None, 1) for version in releases]
-
-
-def _report(
-    sources: Sources,
-    version: str,
-    found: Callable[[str], SourceTree],
-    task: Task | None,
-    processes: int | None,
-) -> Report | str:
+def _remembered(sources: Sources, version: str, found: Callable[[str], SourceTree]) -> Report | str | None:
+    """What is known already of one release: the report of an earlier audit, or why there can be none."""
     try:
-        return replace(sources, target=found(version)).audited(processes=processes)
+        return replace(sources, target=found(version)).remembered()
     except DriftcheckError as error:
         return str(error)
-    finally:
-        if task is not None:
-            task.advance()
+
+
+@dataclass(frozen=True, slots=True)
+class _Releases:
+    """One client's releases in turn; what the first audit leaves is `shared` by the others."""
+
+    sources: Sources
+    found: Callable[[str], SourceTree]
+    shared: Shared
+
+    def all_audited(self, versions: Sequence[str], task: Task | None = None) -> dict[str, Report | str]:
+        """The report with each release, by version, or why there is none."""
+        return {version: self._audited(version, task, processes=1) for version in versions}
+
+    def audited(self, version: str, task: Task | None) -> Report | str:
+        """The report with one release, by two processes where the client is large."""
+        return self._audited(version, task, processes=None)
+
+    def _audited(self, version: str, task: Task | None, *, processes: int | None) -> Report | str:
+        try:
+            return replace(self.sources, target=self.found(version)).audited(processes=processes, shared=self.shared)
+        except DriftcheckError as error:
+            return str(error)
+        finally:
+            if task is not None:
+                task.advance()
 
 
 def _severe(report: Report) -> list[Finding]:

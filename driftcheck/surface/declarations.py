@@ -271,14 +271,14 @@ def declare_module(
     data: bytes,
     *,
     keep_tree: bool = False,
-    parse: Callable[[str, str], ast.Module] | None = None,
+    parse: Callable[[str], ast.Module] | None = None,
 ) -> ModuleDeclaration:
     """What the module of that name and path declares; raises UnreadableSource.
 
-    `parse` gives the syntax tree of the text at a path; it may lack the bodies of functions.
+    `parse` gives the syntax tree of the text; it may lack the bodies of functions.
     """
     text = decode_source(data)
-    tree = parse_source(text) if parse is None else parse(path, text)
+    tree = parse_source(text) if parse is None else parse(text)
     stem = path.rpartition("/")[2].partition(".")[0]
     module = ModuleDeclaration(name, path, stem == "__init__", text)
     if keep_tree:

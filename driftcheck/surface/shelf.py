@@ -17,11 +17,12 @@ from driftcheck.errors import DriftcheckError
 from driftcheck.kept import keep
 from driftcheck.knowledge import own_digest
 from driftcheck.surface.declarations import UnreadableSource, parse_source
+from driftcheck.surface.outline_store import OutlineStore, source_key
 from driftcheck.surface.outlines import outline_of
 from driftcheck.tree import SourceTree
 
 # Another number for another way to make or to keep what is kept.
-_FORMAT = 2
+_FORMAT = 3
 _KEPT_FILES = 128
 _LARGEST = 256_000_000
 
@@ -41,34 +42,41 @@ def shelf_of(tree: SourceTree) -> Shelf | None:
             # An extension module, which holds no words.
             continue
         digest.update(f"{path} {content}\0".encode("utf-8", "surrogateescape"))
-    return Shelf(folder / "shelves" / f"{digest.hexdigest()[:40]}.pack")
+    name = f"{digest.hexdigest()[:40]}.pack"
+    return Shelf(folder / "shelves" / name, OutlineStore(folder / "outlines" / "outlines.sqlite"))
 
 
 @dataclass(slots=True)
 class Learned:
-    """What sources come to: `outlines` by path, `words` with the numbers of the sources that hold each, packed.
+    """What sources come to: `words` with the numbers of the sources that hold each, packed.
 
     `answers` are what questions about the release came to, by their words, packed; as long as nothing but the release
-    and driftcheck itself, by whose digest `answered_by` they were given, decides them.
+    and driftcheck itself, by whose digest `answered_by` they were given, decides them. `outlines` are new ones, by the
+    keys of their sources; they are kept elsewhere.
     """
 
-    outlines: dict[str, str] = field(default_factory=dict)
     words: dict[bytes, bytes] | None = None
     answers: dict[str, bytes] = field(default_factory=dict)
     answered_by: str = ""
+    outlines: dict[bytes, str] = field(default_factory=dict)
 
 
 class Shelf:
-    """What is kept of one release in one file; one that is missing or damaged counts as empty."""
+    """What is kept of one release in one file; one that is missing or damaged counts as empty.
 
-    def __init__(self, path: Path) -> None:
+    The outlines of its modules are in a store that all releases share.
+    """
+
+    def __init__(self, path: Path, outlines: OutlineStore) -> None:
         self._path = path
+        self._outlines = outlines
         self._kept: Learned | None = None
         self.new = Learned()
 
-    def parse(self, path: str, text: str) -> ast.Module:
+    def parse(self, text: str) -> ast.Module:
         """The syntax tree of a source, some or all of its functions without bodies; raises UnreadableSource."""
-        outline = self._known.outlines.get(path) or self.new.outlines.get(path)
+        key = source_key(text)
+        outline = self._outlines.find(key) or self.new.outlines.get(key)
         if outline is not None:
             try:
                 return parse_source(outline)
@@ -77,7 +85,7 @@ class Shelf:
         tree = parse_source(text)
         made = outline_of(text, tree)
         if made is not None:
-            self.new.outlines[path] = made
+            self.new.outlines[key] = made
         return tree
 
     @property
@@ -114,13 +122,16 @@ class Shelf:
         """Keeps what is new beside what others have kept meanwhile."""
         import msgspec
 
-        if not self.new.outlines and self.new.words is None and not self.new.answers:
+        new, self.new = self.new, Learned()
+        if new.outlines:
+            self._outlines.add(new.outlines)
+        if new.words is None and not new.answers:
             return
         kept = self._load()
-        kept.outlines.update(self.new.outlines)
-        kept.words = kept.words or self.new.words
-        kept.answers.update(self.new.answers)
+        kept.words = kept.words or new.words
+        kept.answers.update(new.answers)
         kept.answered_by = own_digest()
+        self._kept = kept
         keep(self._path, zlib.compress(msgspec.msgpack.encode(kept), 1), most=_KEPT_FILES)
 
     @property

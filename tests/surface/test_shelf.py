@@ -9,6 +9,7 @@ import pytest
 
 from driftcheck.audit import audit_trees
 from driftcheck.model import Report
+from driftcheck.surface.outline_store import OutlineStore, source_key
 from driftcheck.surface.shelf import Learned, Shelf, shelf_of
 from driftcheck.tree import MemoryTree
 
@@ -72,7 +73,10 @@ def test_what_is_kept_is_used_and_changes_nothing(tmp_path: Path, processes: int
     for release in (TARGET, BASELINE):
         kept = shelf(release, tmp_path)
         assert kept.words is not None
-        assert "finish" in ast.unparse(kept.parse("vllm/__init__.py", "no Python at all"))
+        outline = OutlineStore(tmp_path / "outlines" / "outlines.sqlite").find(source_key(release["vllm/__init__.py"]))
+        assert outline is not None
+        assert "def finish" in outline
+        assert "self.done" not in outline
     assert audited(tmp_path, processes) == plain
 
 
@@ -97,13 +101,25 @@ def test_a_damaged_shelf_counts_as_empty(tmp_path: Path, damage: bytes, plain: R
 
 def test_an_outline_that_cannot_be_parsed_is_made_again(tmp_path: Path, plain: Report) -> None:
     damaged = shelf(TARGET, tmp_path)
-    damaged.take(Learned(dict.fromkeys(TARGET, "def")))
+    damaged.take(Learned(outlines=dict.fromkeys(map(source_key, TARGET.values()), "def")))
     damaged.store()
     assert audited(tmp_path) == plain
+    assert "def finish" in ast.unparse(shelf(TARGET, tmp_path).parse(LIBRARY))
+
+
+def test_releases_share_the_outline_of_a_module_that_stays_the_same(tmp_path: Path) -> None:
+    shelf(TARGET, tmp_path).parse(LIBRARY)
+    first = shelf(TARGET, tmp_path)
+    first.parse(LIBRARY)
+    first.store()
+    other = shelf({**TARGET, "vllm/more.py": "another = 1\n"}, tmp_path)
+    assert ast.unparse(other.parse(LIBRARY)) == ast.unparse(first.parse(LIBRARY))
+    assert not other.new.outlines
 
 
 def test_a_folder_that_cannot_be_written_costs_time_and_nothing_else(tmp_path: Path, plain: Report) -> None:
-    (tmp_path / "shelves").write_text("in the way")
+    for folder in ("shelves", "outlines"):
+        (tmp_path / folder).write_text("in the way")
     assert audited(tmp_path) == plain
 
 
