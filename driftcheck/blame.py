@@ -23,10 +23,11 @@ from driftcheck.origins.git_history import (
     release_ref,
     way_between,
 )
-from driftcheck.origins.parts import PartialTree, installed_part
+from driftcheck.origins.parts import PartialTree, commits_cache, installed_part
 from driftcheck.origins.select import client_tree
 from driftcheck.origins.settings import Settings
 from driftcheck.progress import UNWATCHED, Progress
+from driftcheck.readings import Shared
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.tree import SourceTree
 from driftcheck.upstream import Blame, BlamedFinding, Commit
@@ -100,8 +101,9 @@ def blame(
     tree = client_tree(client, settings=settings) if isinstance(client, str) else client
     ends = ends_of(tree, repository, against=against, baseline=baseline, settings=settings)
     way = way_between(ends.folder, ends.older, ends.newer)
-    older = installed_part(GitTree(ends.folder, ends.older), settings.cache)
-    newer = installed_part(GitTree(ends.folder, ends.newer), settings.cache)
+    kept = commits_cache(settings)
+    older = installed_part(GitTree(ends.folder, ends.older), kept)
+    newer = installed_part(GitTree(ends.folder, ends.newer), kept)
     for each, word in ((older, ends.baseline), (newer, ends.target)):
         if not ModuleIndex(each).sources:
             raise DriftcheckError(f"{word} of the clone {ends.folder} holds no Python package")
@@ -169,6 +171,8 @@ class _Blaming:
         self.report = sources.audited()
         self.asked = 0
         self._view: SourceTree = sources.client
+        self._shared = Shared()
+        self._contents: dict[str, bytes] = {}
         self._found: dict[tuple[tuple[str, ...], frozenset[tuple[str, str]]], frozenset[Identity]] = {}
         self._index = ModuleIndex(sources.client)
         self._touching: dict[tuple[Way, tuple[str, ...]], list[int]] = {}
@@ -252,12 +256,13 @@ class _Blaming:
 
     def _identities(self, commit: str) -> frozenset[Identity]:
         """What is found in the client as it is looked at now, with the target as it was at a commit."""
-        target = installed_part(GitTree(self.folder, commit))
+        assert isinstance(self.sources.target, PartialTree)
+        target = installed_part(GitTree(self.folder, commit), self.sources.target.cache_folder, self._contents)
         key = (tuple(self._view.paths), frozenset((path, target.digest(path)) for path in target.paths))
         if key not in self._found:
             if not ModuleIndex(target).sources:
                 raise DriftcheckError(f"{commit[:12]} of the clone {self.folder} holds no Python package")
-            report = replace(self.sources, target=target).audited(self._view)
+            report = replace(self.sources, target=target).audited(self._view, shared=self._shared)
             self._found[key] = frozenset(finding.identity for finding in report.findings)
             self.asked += 1
             self.advance()
@@ -277,10 +282,14 @@ class _Blaming:
         reached = self._reached({finding.location.path for finding in findings})
         enough = self._view if reached.issubset(self._view.paths) else self.sources.client
         if len(reached) < len(enough.paths):
-            self._view = PartialTree(self.sources.client, reached)
+            self._see(PartialTree(self.sources.client, reached))
             if {finding.identity for finding in findings} <= self._identities(commit):
                 return
-        self._view = enough
+        self._see(enough)
+
+    def _see(self, view: SourceTree) -> None:
+        if view is not self._view:
+            self._view, self._shared = view, Shared()
 
     def _reached(self, paths: Collection[str]) -> set[str]:
         """The files, and those of the client that they import, directly or through others."""

@@ -14,7 +14,7 @@ from driftcheck.errors import DriftcheckError
 from driftcheck.model import Report, Severity, TargetSummary
 from driftcheck.origins.git import GitTree, commit_named
 from driftcheck.origins.git_history import clone_folder, common_commit
-from driftcheck.origins.parts import installed_part
+from driftcheck.origins.parts import commits_cache, installed_part
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.origins.settings import Settings
 from driftcheck.progress import UNWATCHED, Progress, Task
@@ -52,7 +52,7 @@ def change_of(text: str, repository: str, settings: Settings) -> Change:
             raise DriftcheckError(f"{text}: releases have left no common commit; write two dots")
         folder = clone_folder(repository)
         common = common_commit(folder, commit_named(folder, first), commit_named(folder, second))
-        before: SourceTree = installed_part(GitTree(folder, common), settings.cache)
+        before: SourceTree = installed_part(GitTree(folder, common), commits_cache(settings))
     else:
         before = _tree(first, repository, settings)
     return change_between(before, _tree(second, repository, settings))
@@ -81,9 +81,9 @@ def _digest(tree: SourceTree, path: str) -> str | None:
 
 def _tree(word: str, repository: str, settings: Settings) -> SourceTree:
     if not _is_target(word):
-        return installed_part(GitTree(clone_folder(repository), word), settings.cache)
+        return installed_part(GitTree(clone_folder(repository), word), commits_cache(settings))
     tree = target_tree(word, settings=settings)
-    return installed_part(tree, settings.cache) if isinstance(tree, GitTree) else tree
+    return installed_part(tree, commits_cache(settings)) if isinstance(tree, GitTree) else tree
 
 
 def _is_target(word: str) -> bool:

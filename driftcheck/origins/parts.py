@@ -7,14 +7,29 @@ from datetime import date
 from pathlib import Path
 
 from driftcheck.origins.layout import installed_root
+from driftcheck.origins.settings import Settings
 from driftcheck.tree import SourceTree
 
 
-class PartialTree:
-    """Some files of a tree, which is otherwise the same; `cache_folder` is where a target's sources are remembered."""
+# So many files of many commits are held in memory, which is some 250 MB of sources.
+_MOST_CONTENTS = 20_000
 
-    def __init__(self, tree: SourceTree, paths: Collection[str], cache_folder: Path | None = None) -> None:
+
+class PartialTree:
+    """Some files of a tree, which is otherwise the same; `cache_folder` is where a target's sources are remembered.
+
+    `contents` are files by their digests that trees of one origin share, so that each is read once.
+    """
+
+    def __init__(
+        self,
+        tree: SourceTree,
+        paths: Collection[str],
+        cache_folder: Path | None = None,
+        contents: dict[str, bytes] | None = None,
+    ) -> None:
         self._tree = tree
+        self._contents = contents
         self._paths = dict.fromkeys(path for path in sorted(tree.paths) if path in paths)
         self.roots = tree.roots
         self.cache_folder = cache_folder
@@ -47,7 +62,15 @@ class PartialTree:
     def read(self, path: str) -> bytes:
         if path not in self._paths:
             raise KeyError(path)
-        return self._tree.read(path)
+        if self._contents is None:
+            return self._tree.read(path)
+        digest = self._tree.digest(path)
+        found = self._contents.get(digest)
+        if found is None:
+            found = self._tree.read(path)
+            if len(self._contents) < _MOST_CONTENTS:
+                self._contents[digest] = found
+        return found
 
     def digest(self, path: str) -> str:
         if path not in self._paths:
@@ -55,10 +78,20 @@ class PartialTree:
         return self._tree.digest(path)
 
 
-def installed_part(tree: SourceTree, cache_folder: Path | None = None) -> PartialTree:
-    """What a checkout's project would install: its packages, without tests, examples and what else lies beside."""
+def installed_part(
+    tree: SourceTree, cache_folder: Path | None = None, contents: dict[str, bytes] | None = None
+) -> PartialTree:
+    """What a checkout's project would install: its packages, without tests, examples and what else lies beside.
+
+    The other arguments are as for `PartialTree`.
+    """
     root, heads = installed_root(tree.paths)
     wanted = {f"{root}{head}" for head in heads}
     places = tuple(f"{head}/" for head in wanted)
     kept = {path for path in tree.paths if path in wanted or path.startswith(places)}
-    return PartialTree(tree, kept or set(tree.paths), cache_folder)
+    return PartialTree(tree, kept or set(tree.paths), cache_folder, contents)
+
+
+def commits_cache(settings: Settings) -> Path:
+    """Where the sources of commits are remembered: apart from those of releases, which they would soon outnumber."""
+    return settings.cache / "commits"
