@@ -315,6 +315,19 @@ def test_methods_properties_and_constructors() -> None:
     }
 
 
+def test_a_module_is_reached_behind_a_name_that_hides_it() -> None:
+    def sources(default: int) -> Sources:
+        return {
+            "kit/kernels/__init__.py": "from kit.kernels.Kernel import Kernel\n",
+            "kit/kernels/Kernel.py": f"class Kernel:\n    def run(self, x={default}): ...\n",
+            "kit/platforms/__init__.py": "def __getattr__(name):\n    return make(name)\n",
+            "kit/platforms/interface.py": f"def name(x={default}): ...\n",
+        }
+
+    for symbol in ("kit.kernels.Kernel.Kernel.run", "kit.kernels.Kernel.run", "kit.platforms.interface.name"):
+        assert said(told(symbol, sources(1), sources(2))) == {"2": ["the default of x is 2 instead of 1"]}
+
+
 @pytest.mark.parametrize(
     ("before", "after", "expected"),
     [

@@ -30,9 +30,9 @@ from driftcheck.usage.usages import (
 
 @dataclass(frozen=True, slots=True)
 class Coupling:
-    """One use of a symbol that fits with both releases: `before` is its path in the older, `symbol` in the newer one.
+    """One use of a symbol that neither release is known to refuse.
 
-    `given` are the parameters that a call gives, None where that can't be told or it is no call.
+    `before` is its path in the older release, `symbol` in the newer one. `given` are the parameters that a call gives, None where that can't be told or it is no call.
     """
 
     use: Use
@@ -42,7 +42,10 @@ class Coupling:
 
 
 def couplings(target: Reading, earlier: Reading, before: Before) -> list[Coupling]:
-    """All that the client couples to and that both releases have, sorted by its places."""
+    """All that the client couples to and that both releases have, sorted by its places.
+
+    What could not be judged is among it, as long as it is known what it is a use of.
+    """
     found = _Couplings(target, earlier, before)
     return sorted(found.all(), key=lambda each: (each.use, each.symbol, each.before))
 
@@ -57,11 +60,15 @@ class _Couplings:
         self.earlier_judge = earlier.judge
 
     def all(self) -> Iterator[Coupling]:
+        refused = {_end(usage) for usage, verdict in self.target.judged if _is_refused(usage, verdict)}
         for usage, verdict in self.target.judged:
             if usage.is_typing_only or not self.target.reachability.is_reachable(usage.location.path, usage.scope):
                 continue
             earlier = self.before.verdicts.get(key_of(usage))
-            if verdict.status != "fits" or earlier is None or earlier.status != "fits":
+            if earlier is None or "broken" in (verdict.status, earlier.status):
+                continue
+            if isinstance(usage, AttributeUsage) and usage.is_called and _end(usage) in refused:
+                # That the name is there helps nobody.
                 continue
             if isinstance(usage, ClassUsage):
                 yield from self._overrides(usage)
@@ -111,6 +118,16 @@ class _Couplings:
         old = _patched_symbol(before, self.earlier_judge) if before is not None else None
         if symbol is not None and old is not None:
             yield Coupling(Use(usage.location, "patch", usage.scope), symbol, old)
+
+
+def _is_refused(usage: Usage, verdict: Verdict) -> bool:
+    return isinstance(usage, CallUsage) and verdict.status == "broken"
+
+
+def _end(usage: Usage) -> tuple[str, int, int]:
+    """Where a usage ends, which for a call is where the name of what it calls does."""
+    place = usage.location
+    return place.path, place.end_line, place.end_column
 
 
 def _role(usage: Usage) -> Role | None:

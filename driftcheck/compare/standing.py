@@ -15,7 +15,7 @@ from driftcheck.surface.description import Description, Descriptions
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
 from driftcheck.surface.syntax import last_name
-from driftcheck.surface.types import Class, External, Function, Instance, Module, Type, Unknown, members_of
+from driftcheck.surface.types import Absent, Class, External, Function, Instance, Module, Type, Unknown, members_of
 from driftcheck.symbol_history import Standing
 
 _CALLED = ("function", "method", "class method", "static method")
@@ -169,15 +169,21 @@ class Standings:
     # Types on the way
 
     def _type_of(self, symbol: str) -> Type:
-        first, *parts = symbol.split(".")
-        type_: Type = self.program.module_type(first)
+        type_: Type = Unknown("no path")
+        for module, parts in self.descriptions.starts(symbol):
+            type_ = self._followed(self.program.module_type(module), parts)
+            if not isinstance(type_, Absent):
+                break
+        return type_
+
+    def _followed(self, type_: Type, parts: list[str]) -> Type:
         for part in parts:
             if isinstance(type_, Class):
                 found = self.program.classes.attribute(type_, part)
                 if not isinstance(found, Class):
                     found = self.program.classes.attribute(Instance(type_, exact=True), part)
                 type_ = found
-            elif isinstance(type_, Unknown):
+            elif isinstance(type_, Unknown | Absent):
                 return type_
             else:
                 type_ = self._attribute(type_, part)

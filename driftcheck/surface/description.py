@@ -49,13 +49,17 @@ class Descriptions:
 
     def describe(self, symbol: str) -> Description:
         """What stands under a dotted path; the sort is "missing" where nothing does."""
-        first, *parts = symbol.split(".")
-        type_: Type = self.program.module_type(first)
+        type_: Type = Unknown("no path")
         owner: Type | None = None
-        for part in parts:
-            if isinstance(type_, Absent | Unknown):
+        for module, parts in self.starts(symbol):
+            owner, type_ = None, self.program.module_type(module)
+            for part in parts:
+                if isinstance(type_, Absent | Unknown):
+                    break
+                owner, type_ = type_, self._attribute(type_, part)
+            if not isinstance(type_, Absent):
                 break
-            owner, type_ = type_, self._attribute(type_, part)
+        name = symbol.rpartition(".")[2]
         if isinstance(type_, Absent):
             return Description(
                 symbol, "missing", symbol, text=f"{type_.owner} has no {type_.name}", near=self._near(type_)
@@ -63,8 +67,22 @@ class Descriptions:
         if isinstance(type_, Module):
             return self._module(symbol, type_.name)
         if isinstance(owner, Class):
-            return self._member(symbol, owner, parts[-1])
-        return self._named(symbol, type_, owner, parts[-1] if parts else first)
+            return self._member(symbol, owner, name)
+        return self._named(symbol, type_, owner, name)
+
+    def starts(self, symbol: str) -> Iterator[tuple[str, list[str]]]:
+        """Where the way to a symbol may begin, each with the names on the way.
+
+        That is its first package, from which Python goes attribute by attribute; and where a name hides a module of the
+        same name (`from .Kernel import Kernel` in the package), the module, from which it can be imported all the same.
+        """
+        parts = symbol.split(".")
+        yield parts[0], parts[1:]
+        for count in range(len(parts) - 1, 1, -1):
+            module = ".".join(parts[:count])
+            if self.program.has_module(module):
+                yield module, parts[count:]
+                return
 
     def _attribute(self, owner: Type, name: str) -> Type:
         if isinstance(owner, Class):

@@ -1,0 +1,305 @@
+"""Holds what an upgrade is said to mean for a client against what the client's next version did to its own lines.
+
+    python -m benchmarks.upgrades [CLIENT ...] [--read]
+
+A CLIENT is a part of a name in the table below. Each row is a client's version made for one release of the target and
+the next one, made for a later release. A place that is said to break is *changed* where the next version has another
+statement there, or none; *mended* where the same statement still stands and nothing is found about it any more, since
+what it rests on was changed; and *left* where all is as it was. Uses of the target that the next version has otherwise
+or no more, and that are not said to break, are *unsaid*, in brackets those that are said to behave otherwise. Of the
+symbols that behave otherwise, and of those that don't, it is counted with how many the client's lines were changed.
+`--read` lists what has to be read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import copy
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from driftcheck.audit import Held, sources_of
+from driftcheck.compare.couplings import Coupling, couplings
+from driftcheck.model import Finding, Report
+from driftcheck.origins.select import client_tree
+from driftcheck.origins.settings import Settings
+from driftcheck.symbol_upgrade import ChangedSymbol, Role, Upgrade, Use
+from driftcheck.tree import SourceTree
+from driftcheck.upgrade import upgrade_of
+
+_BLOCKS = ("body", "orelse", "handlers", "finalbody", "cases")
+# What a person changes because of the target's API: how it is called, named, overridden or derived from.
+_TOLD: frozenset[Role] = frozenset(("import", "call", "super", "attribute", "override", "patch", "base", "variable"))
+
+_COLUMNS = (
+    "from",
+    "to",
+    "breaking",
+    "changed",
+    "mended",
+    "left",
+    "unsaid",
+    "behavioural",
+    "with changed lines",
+    "unchanged",
+    "with changed lines",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Two versions of a client, one after the other, and the releases of the target that they were made for."""
+
+    client: str
+    older: str
+    before: str
+    newer: str
+    after: str
+
+
+STEPS = (
+    Step("vllm-spyre", "1.7.0", "0.14.1", "1.8.0", "0.15.1"),
+    Step("vllm-spyre", "1.8.0", "0.15.1", "1.9.0", "0.16.0"),
+    Step("vllm-spyre", "1.9.1", "0.16.0", "1.10.0", "0.18.0"),
+    Step("vllm-rbln", "0.10.4", "0.18.0", "0.11.0", "0.22.0"),
+    Step("vllm-rbln", "0.11.1.post1", "0.22.0", "0.11.2", "0.24.0"),
+    Step("vllm-rbln", "0.11.2.post1", "0.24.0", "0.12.0", "0.30.0"),
+    Step("tpu-inference", "0.30.0", "0.30.0", "0.31.0", "0.31.0"),
+    Step("tpu-inference", "0.31.0", "0.31.0", "0.32.0", "0.32.0"),
+)
+
+
+def main() -> None:
+    """Prints a row for each step, and with --read what has to be read."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.upgrades", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("clients", nargs="*", metavar="CLIENT", help="parts of names, or of names and versions")
+    parser.add_argument("--read", action="store_true", help="list what has to be read")
+    options = parser.parse_args()
+    print(f"| {' | '.join(_COLUMNS)} |")
+    print("| --- " * len(_COLUMNS) + "|")
+    for step in STEPS:
+        name = f"{step.client}=={step.older}"
+        if options.clients and not any(part in name for part in options.clients):
+            continue
+        outcome = _outcome(step)
+        print(outcome.row())
+        if options.read:
+            outcome.show()
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What came of one step."""
+
+    step: Step
+    breaking: list[tuple[Finding, str]] = field(default_factory=list)
+    unsaid: list[tuple[Coupling, bool]] = field(default_factory=list)
+    behavioural: list[tuple[ChangedSymbol, bool]] = field(default_factory=list)
+    unchanged: dict[str, bool] = field(default_factory=dict)
+
+    def row(self) -> str:
+        step = self.step
+        answers = Counter(answer for _, answer in self.breaking)
+        told = [
+            f"{step.client} {step.older}, {step.before}",
+            f"{step.newer}, {step.after}",
+            len(self.breaking),
+            answers["changed"],
+            answers["mended"],
+            answers["left"],
+            f"{len(self.unsaid)} ({sum(is_told for _, is_told in self.unsaid)})",
+            len(self.behavioural),
+            sum(is_changed for _, is_changed in self.behavioural),
+            len(self.unchanged),
+            sum(self.unchanged.values()),
+        ]
+        return f"| {' | '.join(map(str, told))} |"
+
+    def show(self) -> None:
+        for finding, answer in self.breaking:
+            place = f"{finding.location.path}:{finding.location.line}"
+            print(f"  {answer:8} {finding.severity.value:8} {finding.kind.value}  {place}  {finding.message}")
+        for coupling, is_told in self.unsaid:
+            place = f"{coupling.use.location.path}:{coupling.use.location.line}"
+            print(f"  {'behaves' if is_told else 'unsaid':8} {coupling.use.role:9} {place}  {coupling.symbol}")
+        for symbol, is_changed in self.behavioural:
+            roles = ",".join(sorted({use.role for use in symbol.uses}))
+            print(f"  {'touched' if is_changed else 'as it was':9} {symbol.sort_of_change:9} {roles}  {symbol.symbol}")
+
+
+def _outcome(step: Step) -> _Outcome:
+    settings = Settings()
+    older = client_tree(f"{step.client}=={step.older}", settings=settings)
+    newer = client_tree(f"{step.client}=={step.newer}", settings=settings)
+    upgrade = upgrade_of(sources_of(older, against=f"vllm=={step.after}", baseline=f"vllm=={step.before}", static=True))
+    old, new = _Code(older), _Code(newer)
+    outcome = _Outcome(step)
+    later = sources_of(newer, against=f"vllm=={step.after}", baseline=f"vllm=={step.before}", static=True).audited()
+    left = {_identity(finding) for finding in later.findings}
+    for symbol in upgrade.broken:
+        for finding in symbol.findings:
+            is_same = old.stands_in(new, finding.location.path, finding.location.line)
+            answer = "changed" if not is_same else "left" if _identity(finding) in left else "mended"
+            outcome.breaking.append((finding, answer))
+    used, used_later = _used(older, step.before), _used(newer, step.after)
+    outcome.unsaid = list(_unsaid(used, used_later, old, new, upgrade))
+    for changed in upgrade.changed:
+        outcome.behavioural.append((changed, any(_is_touched(use, old, new) for use in changed.uses)))
+    same = {symbol.symbol for symbol in upgrade.unchanged}
+    for coupling in used:
+        if coupling.symbol in same:
+            touched = outcome.unchanged.get(coupling.symbol, False)
+            outcome.unchanged[coupling.symbol] = touched or _is_touched(coupling.use, old, new)
+    return outcome
+
+
+def _identity(finding: Finding) -> tuple[str, ...]:
+    """What makes it the same finding in another version of the client, wherever its line is now."""
+    return finding.kind.value, finding.location.path, finding.scope, _last(finding.symbol), finding.parameter or ""
+
+
+def _used(client: SourceTree, release: str) -> list[Coupling]:
+    """All that a client couples to on the release that it was made for."""
+    name = f"vllm=={release}"
+
+    def asked(report: Report, held: Held) -> list[Coupling]:
+        assert held.before is not None
+        assert report.baseline is not None
+        return couplings(held.reading, held.reading, held.before)
+
+    return sources_of(client, against=name, baseline=name, static=True).asked(asked)
+
+
+def _unsaid(
+    used: Sequence[Coupling], later: Sequence[Coupling], old: _Code, new: _Code, upgrade: Upgrade
+) -> Iterator[tuple[Coupling, bool]]:
+    """The uses that the next version has no more, or has with other arguments, and that are not said to break.
+
+    Each comes with whether it is said to behave otherwise. Only in functions and classes that both versions have: what
+    the client dropped whole is its own affair.
+    """
+    said = {(finding.location.path, finding.location.line) for each in upgrade.broken for finding in each.findings}
+    said |= {
+        (finding.call.path, finding.call.line) for each in upgrade.broken for finding in each.findings if finding.call
+    }
+    broken = {_last(each.symbol) for each in upgrade.broken}
+    behaving = {(use.location.path, use.location.line) for each in upgrade.changed for use in each.uses}
+    after = Counter(_way(coupling, new) for coupling in later)
+    seen: set[tuple[str, int, str]] = set()
+    for coupling in used:
+        use = coupling.use
+        place = (use.location.path, use.location.line, _last(coupling.symbol))
+        if use.role not in _TOLD or place in seen or place[:2] in said or place[2] in broken:
+            continue
+        if use.location.path not in new.paths or (use.scope and use.scope not in new.scopes(use.location.path)):
+            continue
+        way = _way(coupling, old)
+        if after[way]:
+            after[way] -= 1
+            continue
+        if old.stands_in(new, use.location.path, use.location.line):
+            continue
+        seen.add(place)
+        yield coupling, place[:2] in behaving
+
+
+def _way(coupling: Coupling, code: _Code) -> tuple[str, str, str, str]:
+    """How a use looks, wherever in its function it stands: file, scope, name, and the arguments or parameters."""
+    use = coupling.use
+    detail = ",".join(sorted(coupling.given)) if coupling.given is not None else ""
+    if use.role == "override":
+        detail = code.statement(use.location.path, use.location.line)
+    return use.location.path, use.scope, _last(coupling.symbol), detail
+
+
+def _last(symbol: str) -> str:
+    return symbol.removesuffix(".__init__").rpartition(".")[2]
+
+
+def _is_touched(use: Use, old: _Code, new: _Code) -> bool:
+    """True where the next version has another statement at a use; of an override, where anything of it is different."""
+    path, line = use.location.path, use.location.line
+    if use.role == "override":
+        return old.function(path, line) not in new.functions(path)
+    return not old.stands_in(new, path, line)
+
+
+class _Code:
+    """The statements of a client's files."""
+
+    def __init__(self, tree: SourceTree) -> None:
+        self.tree = tree
+        self.paths = frozenset(tree.paths)
+        self._nodes: dict[str, list[tuple[str, ast.stmt]]] = {}
+
+    def stands_in(self, other: _Code, path: str, line: int) -> bool:
+        """True where another version has the statement on a line in the same function or class."""
+        found = self._at(path, line)
+        if found is None or path not in other.paths:
+            return False
+        scope, node = found
+        head = _head(node)
+        return any(where == scope and _head(each) == head for where, each in other._all(path))
+
+    def statement(self, path: str, line: int) -> str:
+        """The innermost statement on a line, blocks inside it left out."""
+        found = self._at(path, line)
+        return _head(found[1]) if found is not None else ""
+
+    def function(self, path: str, line: int) -> str:
+        """The whole definition that begins on a line."""
+        found = self._at(path, line)
+        return ast.unparse(found[1]) if found is not None else ""
+
+    def functions(self, path: str) -> set[str]:
+        """All definitions of a file."""
+        if path not in self.paths:
+            return set()
+        return {ast.unparse(node) for _, node in self._all(path) if isinstance(node, _DEFINITIONS)}
+
+    def scopes(self, path: str) -> set[str]:
+        """The qualified names of all functions and classes of a file."""
+        return {f"{scope}.{node.name}".lstrip(".") for scope, node in self._all(path) if isinstance(node, _DEFINITIONS)}
+
+    def _at(self, path: str, line: int) -> tuple[str, ast.stmt] | None:
+        around = [found for found in self._all(path) if _first_line(found[1]) <= line <= (found[1].end_lineno or line)]
+        return max(around, key=lambda found: (found[1].lineno, -(found[1].end_lineno or 0)), default=None)
+
+    def _all(self, path: str) -> list[tuple[str, ast.stmt]]:
+        if path not in self._nodes:
+            self._nodes[path] = list(_statements(ast.parse(self.tree.read(path)).body, ""))
+        return self._nodes[path]
+
+
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+
+
+def _statements(body: Iterable[ast.AST], scope: str) -> Iterator[tuple[str, ast.stmt]]:
+    for node in body:
+        if isinstance(node, ast.stmt):
+            yield scope, node
+        inside = f"{scope}.{node.name}".lstrip(".") if isinstance(node, _DEFINITIONS) else scope
+        for name in _BLOCKS:
+            yield from _statements(getattr(node, name, None) or (), inside)
+
+
+def _first_line(node: ast.stmt) -> int:
+    decorators: list[ast.expr] = getattr(node, "decorator_list", [])
+    return min([node.lineno, *(decorator.lineno for decorator in decorators)])
+
+
+def _head(node: ast.stmt) -> str:
+    """A statement as text, without what stands in its blocks."""
+    head = copy.copy(node)
+    for block in _BLOCKS:
+        if hasattr(head, block):
+            setattr(head, block, [])
+    return ast.dump(head)
+
+
+if __name__ == "__main__":
+    main()
