@@ -32,7 +32,8 @@ from driftcheck.usage.usages import (
 class Coupling:
     """One use of a symbol that neither release is known to refuse.
 
-    `before` is its path in the older release, `symbol` in the newer one. `given` are the parameters that a call gives, None where that can't be told or it is no call.
+    `before` is its path in the older release, `symbol` in the newer one. `given` are the parameters that a call gives,
+    None where that can't be told or it is no call.
     """
 
     use: Use
