@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "extract": _extract,
             "surface": _surface,
             "history": _history,
+            "forecast": _forecast,
             "impact": _impact,
             "blame": _blame,
             "explain": _explain,
@@ -120,6 +121,7 @@ def command_parser() -> argparse.ArgumentParser:
     _add_matrix(commands)
     _add_upgrade(commands)
     _add_history(commands)
+    _add_forecast(commands)
     _add_impact(commands)
     _add_blame(commands)
     _add_explain(commands)
@@ -225,6 +227,12 @@ def _add_blame(commands: argparse._SubParsersAction[_Parser]) -> None:
     from driftcheck.blame_cli import BLAME, BLAME_NOTES, add_blame
 
     add_blame(_command(commands, "blame", "say which commits of the target broke clients", BLAME, BLAME_NOTES))
+
+
+def _add_forecast(commands: argparse._SubParsersAction[_Parser]) -> None:
+    from driftcheck.forecast_cli import FORECAST, FORECAST_NOTES, add_forecast
+
+    add_forecast(_command(commands, "forecast", "say what is ahead of clients", FORECAST, FORECAST_NOTES))
 
 
 def _add_explain(commands: argparse._SubParsersAction[_Parser]) -> None:
@@ -368,6 +376,12 @@ def _blame(options: argparse.Namespace) -> int:
     from driftcheck.blame_cli import run_blame
 
     return run_blame(options)
+
+
+def _forecast(options: argparse.Namespace) -> int:
+    from driftcheck.forecast_cli import run_forecast
+
+    return run_forecast(options)
 
 
 def _explain(options: argparse.Namespace) -> int:

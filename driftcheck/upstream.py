@@ -106,18 +106,19 @@ class Impact:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedEnd:
-    """What ends with one release, as the target says: `release` is None where it names none."""
+    """What ends with one release, as the target says: `release` is None where it names none.
+
+    `is_overdue` where that is the target's own release or an earlier one, so that it may be gone any day.
+    """
 
     release: str | None
     findings: tuple[Finding, ...]
+    is_overdue: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is ahead of one client: what breaks with the target, then what the target says will end, the nearest first.
-
-    `overdue` counts the ends that were announced for the target's own release or an earlier one, and have not come.
-    """
+    """What is ahead of one client: what breaks with the target, then what that says will end, nearest first."""
 
     client: ClientSummary
     target: TargetSummary

@@ -10,7 +10,6 @@ from driftcheck.origins.layout import installed_root
 from driftcheck.origins.settings import Settings
 from driftcheck.tree import SourceTree
 
-
 # So many files of many commits are held in memory, which is some 250 MB of sources.
 _MOST_CONTENTS = 20_000
 

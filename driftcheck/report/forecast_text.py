@@ -1,0 +1,139 @@
+"""What is ahead of clients: for people as text or Markdown, for programs as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from driftcheck.model import Finding
+from driftcheck.report.harmless import harmless
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
+from driftcheck.report.layout import counted, named, wrap
+from driftcheck.report.placed import headline
+from driftcheck.upstream import AnnouncedEnd, Forecast
+
+
+def render_forecasts(forecasts: Sequence[Forecast], *, width: int) -> str:
+    """For each client what breaks, and what ends with which release, the nearest first."""
+    return "\n".join("".join(f"{harmless(line)}\n" for line in _text(forecast, width)) for forecast in forecasts)
+
+
+def _text(forecast: Forecast, width: int) -> Iterator[str]:
+    yield from wrap(_heading(forecast), width)
+    for label, findings in _sections(forecast):
+        yield ""
+        yield label
+        for finding in findings:
+            head, *others = wrap(f"{_place(finding)}: {headline(finding)}", max(width - 4, 30))
+            yield f"  {head}"
+            yield from (f"    {line}" for line in others)
+    yield ""
+    yield from wrap(_end(forecast), width)
+    for notice in forecast.notices:
+        head, *others = wrap(f"note: {notice}", max(width - 4, 30))
+        yield head
+        yield from (f"    {line}" for line in others)
+
+
+def _heading(forecast: Forecast) -> str:
+    client, target, baseline = forecast.client, forecast.target, forecast.baseline
+    written = f", written for {baseline.version}" if baseline is not None and baseline.version else ""
+    return f"{named(client.name, client.version)}{written}: {named(target.name, target.version)} ({target.origin})"
+
+
+def _sections(forecast: Forecast) -> Iterator[tuple[str, tuple[Finding, ...]]]:
+    """What is ahead, in the order in which it comes: a label and its findings."""
+    if forecast.breaks:
+        number = len(forecast.breaks)
+        verb = "breaks" if number == 1 else "break"
+        yield f"now: {counted(number, 'usage')} {verb} with {_target(forecast)}", forecast.breaks
+    for end in forecast.ends:
+        yield _ending(end, forecast), end.findings
+
+
+def _ending(end: AnnouncedEnd, forecast: Forecast) -> str:
+    number = counted(len(end.findings), "usage")
+    goes = "goes" if len(end.findings) == 1 else "go"
+    if end.release is None:
+        return f"some time: {number} {goes}"
+    overdue = f" (announced, and still there in {_target(forecast)})" if end.is_overdue else ""
+    return f"{end.release}: {number} {goes}{overdue}"
+
+
+def _target(forecast: Forecast) -> str:
+    return named(forecast.target.name, forecast.target.version)
+
+
+def _end(forecast: Forecast) -> str:
+    ending = sum(len(end.findings) for end in forecast.ends)
+    if not forecast.breaks and not ending:
+        return f"Nothing is ahead, as far as {_target(forecast)} tells."
+    parts = [f"{len(forecast.breaks):,} broken"] if forecast.breaks else []
+    parts += [f"{ending:,} announced to end"] if ending else []
+    return f"{counted(len(forecast.breaks) + ending, 'usage')} to see to: {', '.join(parts)}."
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.location.path}:{finding.location.line}"
+
+
+def render_forecasts_markdown(forecasts: Sequence[Forecast]) -> str:
+    """The same as Markdown: a table a client."""
+    return "\n".join("".join(f"{line}\n" for line in _markdown(forecast)) for forecast in forecasts)
+
+
+def _markdown(forecast: Forecast) -> Iterator[str]:
+    from driftcheck.report.markdown import code, plain
+
+    yield f"## {plain(_heading(forecast))}"
+    yield ""
+    sections = list(_sections(forecast))
+    if sections:
+        yield "| when | where | what |"
+        yield "| --- | --- | --- |"
+    for label, findings in sections:
+        when = plain(label.partition(":")[0])
+        yield from (f"| {when} | {code(_place(finding))} | {plain(headline(finding))} |" for finding in findings)
+    if sections:
+        yield ""
+    yield plain(_end(forecast))
+
+
+def render_forecasts_json(forecasts: Sequence[Forecast]) -> str:
+    """The same as one object, ASCII throughout."""
+    document: Json = {"schema": SCHEMA_VERSION, "forecasts": [_json(forecast) for forecast in forecasts]}
+    return json_text(document)
+
+
+def _json(forecast: Forecast) -> dict[str, Json]:
+    target = forecast.target
+    return {
+        "client": {"name": forecast.client.name, "version": forecast.client.version, "origin": forecast.client.origin},
+        "target": {"name": target.name, "version": target.version, "origin": target.origin},
+        "baseline": forecast.baseline.version if forecast.baseline is not None else None,
+        "breaks": [_finding(finding) for finding in forecast.breaks],
+        "ends": [
+            {
+                "release": end.release,
+                "overdue": end.is_overdue,
+                "usages": [_finding(finding) for finding in end.findings],
+            }
+            for end in forecast.ends
+        ],
+        "notices": list(forecast.notices),
+    }
+
+
+def _finding(finding: Finding) -> dict[str, Json]:
+    return {
+        "kind": finding.kind.value,
+        "severity": finding.severity.value,
+        "certainty": finding.certainty.value,
+        "path": finding.location.path,
+        "line": finding.location.line,
+        "symbol": finding.symbol,
+        "parameter": finding.parameter,
+        "message": finding.message,
+        "evidence": finding.evidence.path,
+        "evidence_line": finding.evidence.line,
+        "fingerprint": finding.fingerprint,
+    }
