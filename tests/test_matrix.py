@@ -120,11 +120,25 @@ def test_the_text_puts_releases_together() -> None:
   6       fits
 
   fits      2 to 3, 6
+  breaks    first with 4: vllm.start
   requires  vllm<5,>=2: too wide, it breaks with 4 (app.py:3: start(): unknown argument 'size'); too
             narrow, 6 would do as well
   write     vllm>=2,<4
 """
     )
+
+
+def test_several_clients_have_a_row_each() -> None:
+    matrices = [found("1", "2", "7", "4"), found("2", "3", "10", client="import vllm\nvllm.start(1)\n")]
+    *_, head, empty, first, second = render_matrix(matrices, width=100).splitlines()
+    assert head == "2 clients on 6 releases of vllm, 1 to 10: + fits, x breaks, ? not read"
+    assert not empty
+    assert first == "  app 1.0  x+ x?   2"
+    assert second == "  app 1.0   ++  ?  2 to 3"
+    narrow = render_matrix(matrices, width=20).splitlines()
+    assert narrow[-1] == "  app 1.0  2 to 3"
+    markdown = render_matrix_markdown(matrices).splitlines()
+    assert markdown[2] == "| app 1.0 | 2 | vllm\\<5,\\>=2 | vllm\\>=2,\\<4 |"
 
 
 def test_json_and_markdown_say_the_same() -> None:
@@ -174,6 +188,18 @@ def test_the_page_stands_alone_and_lets_nothing_in() -> None:
     assert "<script>alert(1)" in "".join(page.words)
     assert re.search(r"\bvllm 7 <can't> be had\b", "".join(page.words))
     assert text == render_matrix_page(matrices)
+
+
+def test_each_finding_has_a_page_of_its_own() -> None:
+    text = render_matrix_page([found("1", "2", "3", "4", "5")])
+    sections = re.findall(r'<section id="(finding-0-\d)">.*?<h2>(.*?)</h2>.*?</section>', text, re.DOTALL)
+    assert sections == [
+        ("finding-0-0", "start(): unknown argument &#x27;size&#x27;"),
+        ("finding-0-1", "module vllm has no attribute stop"),
+    ]
+    assert text.count('href="#finding-0-0"') == 2
+    assert "<dd><code>2 of 5 releases: 4, 5</code></dd>" in text
+    assert "<dd><code>2 of 5 releases: 1, 5</code></dd>" in text
 
 
 @pytest.mark.index

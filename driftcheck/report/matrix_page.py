@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from driftcheck.model import Finding, Matrix
+from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict
 from driftcheck.report.harmless import harmless
 from driftcheck.report.layout import named
-from driftcheck.report.matrix_text import Run, conclusions, heading, numbers, runs, told
+from driftcheck.report.matrix_text import Run, conclusions, heading, numbers, overview_cells, runs, told
 
 _STYLE = """\
 :root { color-scheme: light dark; --line: #8884; --good: #1a7f37; --bad: #cf222e; --quiet: #8888 }
@@ -21,6 +22,7 @@ code { font-family: ui-monospace, monospace; font-size: .92em; overflow-wrap: an
 .fits { color: var(--good) } .breaks { color: var(--bad) } .unread { color: var(--quiet) }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem } dt { font-weight: 600 } dd { margin: 0 }
 summary { cursor: pointer } li { margin: .4rem 0 } .where { color: var(--quiet) }
+section { display: none } section:target { display: block } body:has(section:target) main { display: none }
 """
 # Sorts the table whose head is pressed; a second time the other way round.
 _SCRIPT = """\
@@ -40,7 +42,10 @@ for (const table of document.querySelectorAll("table")) {
 
 
 def render_matrix_page(matrices: Sequence[Matrix]) -> str:
-    """The page: an overview of the clients, then a sortable table for each with all that breaks in every release."""
+    """The page: an overview of the clients, then a sortable table for each with all that breaks in every release.
+
+    Each finding has a page of its own in it, shown when its link is followed.
+    """
     return "".join(f"{line}\n" for line in _page(matrices))
 
 
@@ -59,10 +64,15 @@ def _page(matrices: Sequence[Matrix]) -> Iterator[str]:
     yield f"<style>\n{_STYLE}</style>"
     yield "</head>"
     yield "<body>"
+    yield "<main>"
     if len(matrices) > 1:
         yield from _overview(matrices)
     for number, matrix in enumerate(matrices):
         yield from _client(number, matrix)
+    yield "</main>"
+    for number, matrix in enumerate(matrices):
+        for entry in _entries(number, matrix):
+            yield from _finding_page(entry)
     yield f"<script>\n{_SCRIPT}</script>"
     yield "</body>"
     yield "</html>"
@@ -72,10 +82,9 @@ def _overview(matrices: Sequence[Matrix]) -> Iterator[str]:
     yield f"<h1>{len(matrices)} clients of {_text(matrices[0].target)}</h1>"
     yield _head("client", "fits", "requires", "should require")
     for number, matrix in enumerate(matrices):
-        said = dict(conclusions(matrix))
-        cells = (said["fits"], matrix.requirement or "nothing", matrix.bound or "nothing fits")
-        link = f'<a href="#client-{number}">{_text(named(matrix.client.name, matrix.client.version))}</a>'
-        yield f"<tr><td>{link}</td>{''.join(f'<td>{_text(cell)}</td>' for cell in cells)}</tr>"
+        name, *others = overview_cells(matrix)
+        link = f'<a href="#client-{number}">{_text(name)}</a>'
+        yield f"<tr><td>{link}</td>{''.join(f'<td>{_text(cell)}</td>' for cell in others)}</tr>"
     yield "</tbody></table>"
 
 
@@ -86,12 +95,13 @@ def _client(number: int, matrix: Matrix) -> Iterator[str]:
         yield f"<dt>{label}</dt><dd>{_text(said)}</dd>"
     yield "</dl>"
     yield _head("release", "breaks", "first of what is new")
+    pages = {entry.finding.identity: entry.anchor for entry in _entries(number, matrix)}
     for place, run in enumerate(runs(matrix)):
-        yield from _row(place, run)
+        yield from _row(place, run, pages)
     yield "</tbody></table>"
 
 
-def _row(place: int, run: Run) -> Iterator[str]:
+def _row(place: int, run: Run, pages: Mapping[Identity, str]) -> Iterator[str]:
     first = run.first
     state = "unread" if first.fault is not None else "fits" if first.fits else "breaks"
     count = -1 if first.fault is not None else len(first.breaks)
@@ -100,26 +110,93 @@ def _row(place: int, run: Run) -> Iterator[str]:
     if first.breaks:
         yield f"<details><summary>{_text(told(run))}</summary><ul>"
         for finding in first.breaks:
-            yield from _finding(finding, is_new=finding in run.new)
+            yield _item(finding, pages[finding.identity], is_new=finding in run.new)
         yield "</ul></details>"
     else:
         yield _text(told(run))
     yield "</td></tr>"
 
 
-def _finding(finding: Finding, *, is_new: bool) -> Iterator[str]:
-    place = f"{finding.location.path}:{finding.location.line}"
+def _item(finding: Finding, anchor: str, *, is_new: bool) -> str:
     new = " <strong>new</strong>" if is_new else ""
-    doubt = "" if finding.certainty.value == "certain" else f" ({finding.certainty.value})"
-    kind = f"{finding.severity.value} {finding.kind.value}"
-    yield f"<li><code>{_text(place)}</code> {_text(finding.message + doubt)}{new}"
-    if finding.snippet:
-        yield f"<br><code>{_text(finding.snippet)}</code>"
-    proof = finding.evidence.path
-    if proof is not None:
-        line = f":{finding.evidence.line}" if finding.evidence.line is not None else ""
-        yield f'<br><span class="where">{_text(kind)}, {_text(proof + line)}</span>'
-    yield "</li>"
+    link = f'<a href="#{anchor}"><code>{_text(_place(finding))}</code></a>'
+    return f"<li>{link} {_text(finding.message + _doubt(finding))}{new}</li>"
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """One finding of a client, whichever releases it breaks with: the first of these says what it is."""
+
+    anchor: str
+    client: int
+    target: str
+    finding: Finding
+    releases: tuple[ReleaseVerdict, ...]
+    count: int
+
+
+def _entries(number: int, matrix: Matrix) -> list[_Entry]:
+    """What breaks in a client, in the order of its files."""
+    broken: dict[Identity, list[ReleaseVerdict]] = {}
+    first: dict[Identity, Finding] = {}
+    for release in matrix.releases:
+        for finding in release.breaks:
+            first.setdefault(finding.identity, finding)
+            known = broken.setdefault(finding.identity, [])
+            if not known or known[-1] is not release:
+                known.append(release)
+    ordered = sorted(first, key=lambda identity: (first[identity].location, identity))
+    return [
+        _Entry(
+            f"finding-{number}-{place}",
+            number,
+            matrix.target,
+            first[identity],
+            tuple(broken[identity]),
+            len(matrix.releases),
+        )
+        for place, identity in enumerate(ordered)
+    ]
+
+
+def _finding_page(entry: _Entry) -> Iterator[str]:
+    """All that is known of one finding, shown alone when its link is followed."""
+    finding = entry.finding
+    yield f'<section id="{entry.anchor}"><p><a href="#client-{entry.client}">all releases</a></p>'
+    yield f"<h2>{_text(finding.message)}</h2>"
+    yield "<dl>"
+    versions = ", ".join(release.version for release in entry.releases)
+    told_of = [
+        ("kind", f"{finding.severity.value} {finding.kind.value}{_doubt(finding)}"),
+        ("place", _place(finding)),
+        ("code", finding.snippet),
+        ("symbol", finding.symbol),
+        ("raises", finding.raises or ""),
+        (f"{entry.target} {entry.releases[0].version}", _proof(finding)),
+        ("rule", finding.rule or ""),
+        ("breaks with", f"{len(entry.releases)} of {entry.count} releases: {versions}"),
+    ]
+    for label, said in told_of:
+        if said:
+            yield f"<dt>{_text(label)}</dt><dd><code>{_text(said)}</code></dd>"
+    yield "</dl></section>"
+
+
+def _place(finding: Finding) -> str:
+    return f"{finding.location.path}:{finding.location.line}"
+
+
+def _doubt(finding: Finding) -> str:
+    return "" if finding.certainty.value == "certain" else f" ({finding.certainty.value})"
+
+
+def _proof(finding: Finding) -> str:
+    """Where the release proves it, and what stands there."""
+    proof = finding.evidence
+    if proof.path is None:
+        return ""
+    line = f":{proof.line}" if proof.line is not None else ""
+    return f"{proof.path}{line}{f' {proof.signature}' if proof.signature else ''}"
 
 
 def _head(*names: str) -> str:

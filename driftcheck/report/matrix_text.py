@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Severity
 from driftcheck.report.harmless import harmless
 from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
@@ -82,12 +84,22 @@ def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
     """What follows from the whole, as (label, sentence)."""
     spans = [spanned(first, last) for first, last in matrix.fitting]
     yield "fits", ", ".join(spans) if spans else "none of these releases"
+    broken = "; ".join(f"{release.version}: {release.breaks[0].symbol}" for release in first_breaks(matrix))
+    if broken:
+        yield "breaks", f"first with {broken}"
     if matrix.requirement is None:
         yield "requires", f"no release of {matrix.target}, as far as its metadata say"
     else:
         yield "requires", f"{matrix.requirement}: {_judged(matrix)}"
     if matrix.bound is not None:
         yield "write", matrix.bound
+
+
+def first_breaks(matrix: Matrix) -> list[ReleaseVerdict]:
+    """The release with which it breaks first after each range that fits."""
+    places = {release.version: place for place, release in enumerate(matrix.releases)}
+    following = (matrix.releases[places[last] + 1 :] for _, last in matrix.fitting)
+    return [first for rest in following if (first := next((each for each in rest if each.breaks), None)) is not None]
 
 
 def _judged(matrix: Matrix) -> str:
@@ -114,8 +126,43 @@ def _versions(versions: Sequence[str]) -> str:
 
 
 def render_matrix(matrices: Sequence[Matrix], *, width: int) -> str:
-    """One table a client, and what follows from it below."""
-    return "\n".join("".join(f"{line}\n" for line in _text(matrix, width)) for matrix in matrices)
+    """One table a client, and what follows from it below; at the end one row a client, where there are several."""
+    parts = ["".join(f"{line}\n" for line in _text(matrix, width)) for matrix in matrices]
+    if len(matrices) > 1:
+        parts.append("".join(f"{line}\n" for line in _overview(matrices, width)))
+    return "\n".join(parts)
+
+
+def overview_cells(matrix: Matrix) -> tuple[str, str, str, str]:
+    """A client's row among others: its name, what fits, what it requires, and what it should."""
+    client = named(matrix.client.name, matrix.client.version)
+    fits = _versions([spanned(first, last) for first, last in matrix.fitting]) or "none"
+    return client, fits, matrix.requirement or "nothing", matrix.bound or "nothing fits"
+
+
+def _overview(matrices: Sequence[Matrix], width: int) -> Iterator[str]:
+    """A row a client: a mark for each release, and what fits."""
+    versions = sorted({release.version for matrix in matrices for release in matrix.releases}, key=Version)
+    head = f"{len(matrices)} clients on {counted(len(versions), 'release')} of {matrices[0].target}"
+    yield harmless(f"{head}, {versions[0]} to {versions[-1]}: + fits, x breaks, ? not read")
+    yield ""
+    rows = [tuple(map(harmless, overview_cells(matrix))) for matrix in matrices]
+    first = max(cells(row[0]) for row in rows)
+    second = max(cells(row[1]) for row in rows)
+    with_marks = first + len(versions) + second + 6 <= width
+    for matrix, row in zip(matrices, rows, strict=True):
+        marks = f"{_marks(matrix, versions)}  " if with_marks else ""
+        yield f"  {row[0]}{' ' * (first - cells(row[0]))}  {marks}{row[1]}"
+
+
+def _marks(matrix: Matrix, versions: Sequence[str]) -> str:
+    """A mark for each of these releases, a space for one that was not looked at."""
+    known = {release.version: release for release in matrix.releases}
+    return "".join(_mark(known[version]) if version in known else " " for version in versions)
+
+
+def _mark(release: ReleaseVerdict) -> str:
+    return "?" if release.fault is not None else "+" if release.fits else "x"
 
 
 def _text(matrix: Matrix, width: int) -> Iterator[str]:
@@ -144,8 +191,20 @@ def heading(matrix: Matrix) -> str:
 
 
 def render_matrix_markdown(matrices: Sequence[Matrix]) -> str:
-    """The same as Markdown: a table a client."""
-    return "\n".join("".join(f"{line}\n" for line in _markdown(matrix)) for matrix in matrices)
+    """The same as Markdown: a table a client, after one of all clients where there are several."""
+    parts = ["".join(f"{line}\n" for line in _markdown(matrix)) for matrix in matrices]
+    if len(matrices) > 1:
+        parts.insert(0, "".join(f"{line}\n" for line in _markdown_overview(matrices)))
+    return "\n".join(parts)
+
+
+def _markdown_overview(matrices: Sequence[Matrix]) -> Iterator[str]:
+    from driftcheck.report.markdown import plain
+
+    yield "| client | fits | requires | should require |"
+    yield "| --- | --- | --- | --- |"
+    for matrix in matrices:
+        yield f"| {' | '.join(map(plain, overview_cells(matrix)))} |"
 
 
 def _markdown(matrix: Matrix) -> Iterator[str]:
