@@ -246,7 +246,12 @@ def _run(model: str, data: Path, options: argparse.Namespace) -> int:
     )
     with locked(output, names):
         result = extract(job, _engine(settings, capture, description), Meter(plan.tokens))
-    _show([("result", _ended(result)), ("peak", f"{result.most_memory:,} bytes waited to be written at most")])
+    _show(
+        [
+            ("result", _ended(result, names.errors)),
+            ("peak", f"{result.most_memory:,} bytes waited to be written at most"),
+        ]
+    )
     return 1 if result.failed else 0
 
 
@@ -319,9 +324,9 @@ def _about_rows(rows: Rows) -> list[tuple[str, str]]:
     return [("data", ", ".join(notes))]
 
 
-def _ended(result: Result) -> str:
+def _ended(result: Result, errors: str) -> str:
     there = f", {result.there:,} were there" if result.there else ""
-    failed = f", {len(result.failed):,} failed (errors.jsonl says why)" if result.failed else ""
+    failed = f", {len(result.failed):,} failed ({errors} says why)" if result.failed else ""
     return f"{result.written:,} samples written{there}{failed}"
 
 

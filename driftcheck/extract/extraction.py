@@ -49,8 +49,8 @@ class EngineError(DriftcheckError):
     what = "the engine failed"
     advice = ""
 
-    def __init__(self, text: str) -> None:
-        super().__init__(f"{self.what}: {_last_line(text)}; errors.jsonl has the traceback{self.advice}")
+    def __init__(self, text: str, errors: str = Names().errors) -> None:
+        super().__init__(f"{self.what}: {_last_line(text)}; {errors} has the traceback{self.advice}")
         self.traceback = text
 
 
@@ -148,7 +148,7 @@ class _Run:
                 self._collect(engine, flush=True)
             except EngineError as error:
                 self._note(None, error.stage, _last_line(error.traceback), error.traceback)
-                raise
+                raise type(error)(error.traceback, self._errors.name) from error
             finally:
                 self._meter.close()
         lost = [sample.number for sample in job.samples if sample.number not in {*self._records, *self._failed}]

@@ -6,16 +6,17 @@ import json
 import resource
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.extract.extraction import CaptureError, Outcome, extract, locked
+from driftcheck.extract.extraction import CaptureError, LostWorkerError, Outcome, extract, locked
 from driftcheck.extract.layouts import Sample
 from driftcheck.extract.meter import Meter
 from driftcheck.extract.plan import batches
-from driftcheck.extract.resume import Names
+from driftcheck.extract.resume import Names, names_of
 
 from . import stand_in
 
@@ -89,6 +90,18 @@ def test_what_no_prompt_would_mend_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(CaptureError, match="3 of 4 decoder layers ran"):
         extract(whole, lambda: Blind(tmp_path, "speculators"), Meter(1))
     assert [entry["stage"] for entry in errors(tmp_path)] == ["capture"]
+
+
+def test_the_errors_of_a_shard_are_where_it_says(tmp_path: Path) -> None:
+    class Gone(stand_in.StandIn):
+        def capture(self, samples: object, done: object) -> None:
+            raise LostWorkerError("Traceback\nVllmWorker-1 was ended by SIGKILL\n")
+
+    whole = replace(stand_in.job(tmp_path, "speculators", stand_in.samples(9)), names=names_of((1, 2)))
+    message = "the engine is gone: VllmWorker-1 was ended by SIGKILL; errors-1-of-2.jsonl has the traceback, and the"
+    with pytest.raises(LostWorkerError, match=message):
+        extract(whole, lambda: Gone(tmp_path, "speculators"), Meter(1))
+    assert (tmp_path / "errors-1-of-2.jsonl").is_file()
 
 
 def test_rows_that_are_no_prompts_are_written_down(tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def interpreter_of(name: str) -> Path:
     return folder / "bin" / "python"
 
 
+def bytecode_folder() -> Path:
+    """Where interpreters of these environments keep what they compile, outside the environments."""
+    return _root() / "bytecode"
+
+
 def modules_of(interpreter: Path, package: str) -> list[str]:
     """The dotted names of a package's modules in that environment, sorted, without what runs when imported."""
     (site_packages,) = interpreter.parents[1].glob("lib/python3.*/site-packages")

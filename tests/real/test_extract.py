@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 import pytest
 
-from .environments import interpreter_of
+from .environments import bytecode_folder, interpreter_of
 from .wide import wide
 
 pytestmark = pytest.mark.vllm
@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[2]
 EXPERIMENT = Path(__file__).parent / "experiments" / "extraction.py"
 FILES = Path(__file__).parent / "experiments" / "extraction_files.py"
 TRAINING = Path(__file__).parent / "experiments" / "extraction_training.py"
+KILLED = Path(__file__).parent / "experiments" / "extraction_killed.py"
 SHARDS = Path(__file__).parent / "experiments" / "shards.py"
 # float32 sums in another order differ by some 1e-6.
 TOLERANCE = 1e-5
@@ -29,6 +30,8 @@ RELEASES = ("0.16.0", "0.17.1", "0.20.2", "0.30.0", "0.32.0")
 MODELS = ("llama", "qwen", "oss", "gemma", "deepseek")
 # By turns, so that each model and each release is tried with both.
 LAYOUTS = ("speculators", "safetensors") * 3
+# Each on one core, since vLLM would have a NUMA node for each.
+TWO_WORKERS = {"VLLM_CPU_OMP_THREADS_BIND": "0|1"}
 Run: TypeAlias = Callable[..., dict[str, Any]]
 
 
@@ -65,7 +68,8 @@ def answer(interpreter: Path, experiment: Path, *arguments: str, **more: str) ->
     """What an experiment says, with more in its environment."""
     environment = {
         **{name: value for name, value in os.environ.items() if name != "PYTHONPATH"},
-        "PYTHONDONTWRITEBYTECODE": "1",
+        # Each process would else compile all of vLLM and torch again; the environments themselves stay as they are.
+        "PYTHONPYCACHEPREFIX": str(bytecode_folder()),
         "HF_HUB_OFFLINE": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
@@ -112,13 +116,32 @@ def assert_right(samples: list[dict[str, Any]], count: int, layers: int = LAYERS
 
 
 @pytest.mark.parametrize(
-    ("release", "tensors", "stages"), [wide("0.16.0", "1", "2"), wide("0.16.0", "2", "1"), wide("0.30.0", "1", "2")]
+    ("release", "tensors", "stages"),
+    [wide(release, *sizes) for release in ("0.16.0", "0.30.0") for sizes in (("1", "2"), ("2", "1"))],
 )
 def test_states_of_several_workers_are_written_once(run: Run, release: str, tensors: str, stages: str) -> None:
-    """Each on one core, since vLLM would have a NUMA node for each."""
-    found = run(release, "qwen", "safetensors", tensors, stages, VLLM_CPU_OMP_THREADS_BIND="0|1")
+    found = run(release, "qwen", "safetensors", tensors, stages, **TWO_WORKERS)
     assert (found["code"], found["errors"]) == (0, "")
     assert_right(found["samples"], 71)
+
+
+@pytest.mark.parametrize(
+    ("release", "tensors", "stages", "rank"),
+    [wide("0.16.0", "2", "1", "1"), wide("0.30.0", "2", "1", "0"), wide("0.30.0", "1", "2", "0")],
+)
+def test_a_worker_that_is_killed_is_named_and_costs_nothing(
+    run: Run, release: str, tensors: str, stages: str, rank: str
+) -> None:
+    found = run(release, tensors, stages, rank, experiment=KILLED, **TWO_WORKERS)
+    reason = f"VllmWorker-{rank} was ended by SIGKILL, as the kernel does where memory runs out"
+    said = f"{reason}; errors.jsonl has the traceback, and the same command goes on where this one was"
+    assert (found["code"], found["said"]) == (2, [f"driftcheck: the engine is gone: {said}"])
+    (entry,) = found["noted"]
+    assert (entry["sample"], entry["stage"], entry["error"]) == (None, "engine", reason)
+    assert found["left"] == []
+    assert found["there"] >= 30
+    assert (found["codes"], found["is_the_same"]) == ([0, 0], True)
+    assert found["result"].endswith(f" {71 - found['there']} samples written, {found['there']} were there")
 
 
 @pytest.mark.wide
