@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from driftcheck.audit import Held, sources_of
 from driftcheck.compare.couplings import Coupling, couplings
-from driftcheck.model import Finding, Report
+from driftcheck.model import Finding, Report, Severity
 from driftcheck.origins.select import client_tree
 from driftcheck.origins.settings import Settings
 from driftcheck.symbol_upgrade import ChangedSymbol, Role, Upgrade, Use
@@ -36,10 +36,12 @@ _TOLD: frozenset[Role] = frozenset(("import", "call", "super", "attribute", "ove
 _COLUMNS = (
     "from",
     "to",
-    "breaking",
+    "breaks",
     "changed",
     "mended",
     "left",
+    "warnings",
+    "changed or mended",
     "unsaid",
     "behavioural",
     "with changed lines",
@@ -103,14 +105,15 @@ class _Outcome:
 
     def row(self) -> str:
         step = self.step
-        answers = Counter(answer for _, answer in self.breaking)
-        told = [
+        serious = [answer for finding, answer in self.breaking if finding.severity is not Severity.WARNING]
+        warnings = [answer for finding, answer in self.breaking if finding.severity is Severity.WARNING]
+        told: list[str | int] = [
             f"{step.client} {step.older}, {step.before}",
             f"{step.newer}, {step.after}",
-            len(self.breaking),
-            answers["changed"],
-            answers["mended"],
-            answers["left"],
+            len(serious),
+            *(serious.count(answer) for answer in ("changed", "mended", "left")),
+            len(warnings),
+            len(warnings) - warnings.count("left"),
             f"{len(self.unsaid)} ({sum(is_told for _, is_told in self.unsaid)})",
             len(self.behavioural),
             sum(is_changed for _, is_changed in self.behavioural),

@@ -155,6 +155,12 @@ def test_a_new_parameter_of_a_base_method_is_told_and_of_a_callee_it_is_not() ->
     assert changed(before, after, "engine.Base().run()\n") == {}
 
 
+def test_a_new_part_of_what_the_client_makes_is_told() -> None:
+    text = "from dataclasses import dataclass\n\n@dataclass\nclass Output:\n    ids: list\n"
+    (found,) = upgrade(text, f"{text}    events: list | None = None\n", "engine.Output([])\n").changed
+    assert (found.symbol, kinds(found)) == ("vllm.engine.Output.__init__", [("parameter-added", "events")])
+
+
 def test_what_a_finding_says_of_a_base_method_is_not_said_twice() -> None:
     before, after = "class Base:\n    def run(self): ...\n", "class Base:\n    def run(self, deep=False): ...\n"
     found = upgrade(before, after, "class Own(engine.Base):\n    def run(self): ...\n")

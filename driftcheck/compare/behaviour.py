@@ -171,8 +171,14 @@ def _relevant(now: Standing, was: Standing, couplings: Sequence[Coupling]) -> It
             if roles & _OF_VALUES and value is not None and not now.symbol.endswith(_NUMBERS_OF_RELEASES):
                 yield value
         elif change.kind in _SIGNATURES:
-            if roles & _IN_PLACE or _is_met(change, couplings, is_field=now.signature is None):
+            is_met = _is_met(change, couplings, is_field=now.signature is None)
+            if is_met or roles & _IN_PLACE or _is_new_part(change, now, roles):
                 yield change
+
+
+def _is_new_part(change: SymbolChange, now: Standing, roles: Collection[Role]) -> bool:
+    """True for a new part of objects that the client makes for the target, which goes on without it."""
+    return change.kind == "parameter-added" and now.sort == "constructor" and "call" in roles
 
 
 def _value(change: SymbolChange) -> SymbolChange | None:

@@ -14,7 +14,7 @@ from driftcheck.symbol_upgrade import BodyChange, BrokenSymbol, ChangedSymbol, R
 HEADINGS: dict[SortOfChange, str] = {
     "ends": "Announced to go",
     "values": "Other defaults and values",
-    "signature": "Other signatures of what the client overrides, replaces or derives from",
+    "signature": "Other signatures of what the client overrides, replaces, makes or derives from",
     "body": "Other bodies, to be read",
     "types": "Other declared types",
 }
