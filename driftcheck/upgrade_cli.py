@@ -93,7 +93,7 @@ def run_upgrade(options: argparse.Namespace, complain: Callable[[str], None]) ->
             except DriftcheckError as error:
                 failures.append(error)
                 continue
-            found.append((upgrade, _command(client, upgrade)))
+            found.append((upgrade, _command(client, settings, upgrade)))
             is_failed = is_failed or _is_failed(upgrade, settings)
     if found:
         text = _rendered(found, options)
@@ -150,14 +150,16 @@ def _is_failed(upgrade: Upgrade, settings: Configuration) -> bool:
     return any(finding.severity.rank >= least.rank for symbol in upgrade.broken for finding in symbol.findings)
 
 
-def _command(client: str, upgrade: Upgrade) -> str:
+def _command(client: str, settings: Configuration, upgrade: Upgrade) -> str:
     """The command that makes the fixes which are known."""
-    words = ["driftcheck", "fix", client, "--baseline", _named(upgrade.before), "--against", _named(upgrade.after)]
+    before = settings.baseline or _named(upgrade.before)
+    after = settings.against if settings.against not in (None, _LATEST) else _named(upgrade.after)
+    words = ["driftcheck", "fix", client, "--baseline", before, "--against", after or ""]
     return shlex.join(word for word in words if word != ".")
 
 
 def _named(release: TargetSummary) -> str:
-    return f"{release.name}=={release.version}" if release.version is not None else release.origin
+    return f"{release.name}=={release.version}" if release.version is not None else release.name
 
 
 def _rendered(found: list[tuple[Upgrade, str]], options: argparse.Namespace) -> str:

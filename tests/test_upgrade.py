@@ -424,7 +424,10 @@ def folders(tmp_path: Path) -> tuple[str, str, str]:
 def test_the_command_fails_for_what_breaks(folders: tuple[str, str, str], capsys: pytest.CaptureFixture[str]) -> None:
     app, old, new = folders
     assert main(["upgrade", app, "--from", old, "--to", new]) == 1
-    assert "Breaking: 1 symbol" in capsys.readouterr().out
+    text = capsys.readouterr().out
+    assert "Breaking: 1 symbol" in text
+    command = f"driftcheck fix {app} --baseline {old} --against {new} --unsafe"
+    assert f"To repair: 1 with --unsafe, to be looked at\n  {command}\n" in text
     assert main(["upgrade", app, "--from", old, "--to", new, "--exit-zero"]) == 0
     assert main(["upgrade", app, "--from", old, "--to", new, "--ignore", "unknown-argument"]) == 0
     assert main(["upgrade", app, "--from", old, "--to", old]) == 0

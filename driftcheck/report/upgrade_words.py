@@ -93,7 +93,7 @@ def repair_counts(upgrade: Upgrade) -> tuple[str, bool, bool]:
     safe, unsafe = made.count("safe"), made.count("unsafe")
     by_hand = len(findings) - safe - unsafe
     parts = [f"{safe:,} by itself"] if safe else []
-    parts += [f"{unsafe:,} to be looked at after it (--unsafe)"] if unsafe else []
+    parts += [f"{unsafe:,} with --unsafe, to be looked at"] if unsafe else []
     parts += [f"{by_hand:,} by hand"] if by_hand else []
     return listed(parts) if parts else "", bool(safe), bool(unsafe)
 
