@@ -11,6 +11,7 @@ from pathlib import Path
 from driftcheck.apart import begun_apart, may_work_apart
 from driftcheck.audit import Sources
 from driftcheck.errors import DriftcheckError
+from driftcheck.footprints import footprint_of
 from driftcheck.model import Report, Severity, TargetSummary
 from driftcheck.origins.git import GitTree, commit_named
 from driftcheck.origins.git_history import clone_folder, common_commit
@@ -23,6 +24,8 @@ from driftcheck.surface.modules import ModuleIndex
 from driftcheck.tree import SourceTree
 from driftcheck.upstream import ClientImpact, Impact
 
+# Where so many files have changed, hardly any client is left that rests on none of them.
+_MANY = 100
 _DIFFERENCE = re.compile(r"(?P<before>.*?)(?P<dots>\.\.\.?)(?P<after>.*)", re.DOTALL)
 
 
@@ -129,9 +132,21 @@ class _Asked:
         try:
             tree = client_tree(client, settings=self.settings) if isinstance(client, str) else client
             sources = Sources(tree, self.change.after, self.change.before, None, (), self.model, None, self.cache)
+            if self._is_untouched(sources):
+                return ClientImpact(tree.name, tree.version, others=None, is_untouched=True)
             return self._told(selected(suppressed(sources.audited(processes=processes)), self.selection_of(name)))
         except DriftcheckError as error:
             return ClientImpact(name, None, fault=str(error))
+
+    def _is_untouched(self, sources: Sources) -> bool:
+        """True where nothing of what the client rests on has changed; not asked where so much has that it is likely."""
+        change = self.change
+        if not change.changed:
+            return True
+        may_be = self.cache is not None and getattr(change.before, "cache_folder", None) is not None
+        if not may_be or len(change.changed) > _MANY or sources.remembered() is not None:
+            return False
+        return footprint_of(sources, self.settings.cache).is_untouched(change.after)
 
     def _told(self, report: Report) -> ClientImpact:
         breaks = tuple(

@@ -26,7 +26,7 @@ class Remembered:
 
     def __init__(self, folder: Path, trees: Iterable[SourceTree | None], parts: Iterable[str | None]) -> None:
         digest = hashlib.sha256()
-        for part in (own_digest(), sys.version, *(repr(part) for part in parts), *map(_digest_of, trees)):
+        for part in (own_digest(), sys.version, *(repr(part) for part in parts), *map(content_digest, trees)):
             digest.update(part.encode("utf-8", "surrogateescape") + b"\0")
         self._path = folder / "reports" / f"{digest.hexdigest()[:40]}.json"
 
@@ -55,7 +55,7 @@ class Remembered:
         keep(self._path, content, most=_KEPT_FILES)
 
 
-def _digest_of(tree: SourceTree | None) -> str:
+def content_digest(tree: SourceTree | None) -> str:
     """A hash of all that an audit can learn from a tree."""
     if tree is None:
         return ""

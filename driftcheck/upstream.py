@@ -59,13 +59,14 @@ class ClientImpact:
     """What a change of the target breaks in one client.
 
     `others` counts what is found and was there before, or does not count. `is_untouched` says that nothing of what the
-    client rests on has changed, so that it was not read again. `fault` says why it could not be checked.
+    client rests on has changed, so that it was not audited and `others` is None. `fault` says why it could not be
+    checked.
     """
 
     name: str
     version: str | None
     breaks: tuple[Finding, ...] = ()
-    others: int = 0
+    others: int | None = 0
     is_untouched: bool = False
     fault: str | None = None
 

@@ -30,7 +30,13 @@ Answer = TypeVar("Answer")
 
 
 def shelf_of(tree: SourceTree) -> Shelf | None:
-    """The shelf of a release that is in the cache, None for any other tree; other contents have another shelf."""
+    """The shelf of a release that is in the cache, or one that a tree brings; other contents have another shelf.
+
+    None for any other tree.
+    """
+    brought: Shelf | None = getattr(tree, "shelf", None)
+    if brought is not None:
+        return brought
     folder: Path | None = getattr(tree, "cache_folder", None)
     if folder is None:
         return None
@@ -68,6 +74,7 @@ class Shelf:
     """
 
     def __init__(self, path: Path, outlines: OutlineStore) -> None:
+        self.places = path, outlines
         self._path = path
         self._outlines = outlines
         self._kept: Learned | None = None
@@ -108,6 +115,12 @@ class Shelf:
         if packed is not None:
             with suppress(msgspec.MsgspecError, ValueError, RecursionError):
                 return msgspec.msgpack.decode(packed, type=type_)
+        return self.asked_anew(question, asked)
+
+    def asked_anew(self, question: str, asked: Callable[[], Answer]) -> Answer:
+        """The same, asked whatever is known."""
+        import msgspec
+
         found = asked()
         self.new.answers[question] = msgspec.msgpack.encode(found)
         return found
