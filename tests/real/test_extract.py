@@ -22,6 +22,7 @@ EXPERIMENT = Path(__file__).parent / "experiments" / "extraction.py"
 FILES = Path(__file__).parent / "experiments" / "extraction_files.py"
 TRAINING = Path(__file__).parent / "experiments" / "extraction_training.py"
 KILLED = Path(__file__).parent / "experiments" / "extraction_killed.py"
+RAY = Path(__file__).parent / "experiments" / "extraction_ray.py"
 SHARDS = Path(__file__).parent / "experiments" / "shards.py"
 # float32 sums in another order differ by some 1e-6.
 TOLERANCE = 1e-5
@@ -156,6 +157,19 @@ def test_shards_that_ray_runs_are_joined(tmp_path: Path) -> None:
     found = answer(python, EXPERIMENT, "llama", "speculators", "1", "1", "2")
     assert (found["code"], found["errors"]) == (0, "")
     assert_right(found["samples"], 71)
+
+
+@pytest.mark.wide
+def test_shards_of_which_one_loses_its_process_hold_what_an_undivided_run_holds(tmp_path: Path) -> None:
+    """Ray starts the lost one again, which goes on where it was; and the manifests are joined once more by hand."""
+    found = answer(environment_beside("0.30.0", tmp_path, "[ray]"), RAY, "2")
+    whole = "71 samples, all as their manifests say"
+    assert (found["code"], found["killed"], found["codes"]) == (0, 1, [0, 0])
+    assert 5 <= found["there"] < 35  # killed in its midst
+    assert found["said"] == [f"result       {whole}", "shard 0/2    is done", "shard 1/2    is done"]
+    assert found["merged"] == f"result       {whole}"
+    assert (found["places"], found["is_said"], found["count"]) == (True, True, 71)
+    assert found["furthest"] < TOLERANCE
 
 
 @pytest.mark.wide

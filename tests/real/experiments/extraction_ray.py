@@ -1,7 +1,7 @@
 # mypy: disable-error-code="import-not-found"
-"""Two shards that Ray runs, one of which loses its process, against the same prompts undivided.
+"""Shards that Ray runs, one of which loses its process, against the same prompts undivided.
 
-Runs beside an installed driftcheck with Ray.
+Run with the number of shards beside an installed driftcheck with Ray.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ def extract(*arguments: object) -> list[str]:
     return [sys.executable, "-m", "driftcheck", "extract", *map(str, arguments)]
 
 
-def sharded(folder: Path, output: Path) -> dict[str, Any]:
-    """How a run of two shards ends whose second one is killed when some of its samples are there."""
-    arguments = extract(folder / "model", folder / "data.jsonl", "--output", output, "--ray", 2, *_OPTIONS)
+def sharded(folder: Path, output: Path, shards: str) -> dict[str, Any]:
+    """How a run of shards ends whose second one is killed when some of its samples are there."""
+    arguments = extract(folder / "model", folder / "data.jsonl", "--output", output, "--ray", shards, *_OPTIONS)
     with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
-        journal = output / "samples-1-of-2.jsonl"
+        journal = output / f"samples-1-of-{shards}.jsonl"
         while process.poll() is None and lines(journal) < _SAMPLES:
             time.sleep(0.01)
         there = lines(journal)
@@ -42,8 +42,8 @@ def sharded(folder: Path, output: Path) -> dict[str, Any]:
             os.kill(each, signal.SIGKILL)
         said, errors = process.communicate()
     sys.stderr.write(errors)
-    shards = [line for line in said.splitlines() if line.startswith(("shard", "result"))]
-    return {"code": process.returncode, "killed": len(running), "there": there, "said": shards}
+    ends = [line for line in said.splitlines() if line.startswith(("shard", "result"))]
+    return {"code": process.returncode, "killed": len(running), "there": there, "said": sorted(ends)}
 
 
 def lines(journal: Path) -> int:
@@ -68,7 +68,7 @@ def compared(output: Path, undivided: Path, merged: dict[str, Any], whole: dict[
     return {"is_said": known[0] == known[1], "count": len(known[0]), "furthest": furthest, "same_bytes": same}
 
 
-def tried() -> dict[str, Any]:
+def tried(shards: str) -> dict[str, Any]:
     """How the shards ended, were merged by the command, and differ from an undivided run."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
@@ -76,7 +76,7 @@ def tried() -> dict[str, Any]:
         rows = [{"input_ids": tokens} for tokens in prompts()]
         (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
         output, undivided, joint = folder / "shards", folder / "undivided", folder / "joint"
-        found = sharded(folder, output)
+        found = sharded(folder, output, shards)
         arguments = extract(folder / "model", folder / "data.jsonl", "--output", undivided, *_OPTIONS)
         whole = subprocess.run(arguments, capture_output=True, text=True, check=False)
         merged = subprocess.run(
@@ -92,4 +92,4 @@ def tried() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n" + json.dumps(tried()) + "\n")
+    sys.stdout.write("\n" + json.dumps(tried(sys.argv[1])) + "\n")
