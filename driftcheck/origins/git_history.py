@@ -13,7 +13,7 @@ from driftcheck.upstream import Commit
 
 _MOST_COMMITS = 200_000
 _LONGEST_SUBJECT = 300
-_LONGEST_MESSAGE = 100_000
+_LARGEST_COMMIT = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,12 @@ def places_touching(folder: Path, way: Way, paths: Sequence[str]) -> list[int]:
 
 def commit_at(folder: Path, name: str) -> Commit:
     """What a commit says of itself; raises DriftcheckError where the clone does not hold it."""
-    text = git_output(folder, "cat-file", "commit", name)[:_LONGEST_MESSAGE]
+    size = int(git_output(folder, "cat-file", "-s", name))
+    if size > _LARGEST_COMMIT:
+        raise DriftcheckError(
+            f"the commit {name[:12]} has {size:,} bytes, more than the {_LARGEST_COMMIT:,} that are read"
+        )
+    text = git_output(folder, "cat-file", "commit", name)
     head, _, message = text.partition(b"\n\n")
     parents = re.findall(rb"^parent ([0-9a-f]{40,64})$", head, re.MULTILINE)
     encoding = re.search(rb"^encoding (\S+)$", head, re.MULTILINE)

@@ -106,13 +106,11 @@ def _clients(impact: Impact) -> Iterator[tuple[str, str]]:
     """What there is to say of the clients that nothing breaks in, as (label, sentence)."""
     fitting = [client for client in impact.clients if client.fault is None and not client.breaks]
     if fitting:
-        untouched = [client for client in fitting if client.is_untouched]
+        untouched = sum(client.is_untouched for client in fitting)
         said = ", ".join(_name(client) for client in fitting)
         if untouched:
-            them = "all of them" if len(untouched) == len(fitting) else f"{len(untouched):,} of them"
-            said += (
-                f" (nothing that {them} rest on has changed)" if len(fitting) > 1 else " (nothing of it has changed)"
-            )
+            they = "it rests" if len(fitting) == 1 else f"{untouched:,} of them {'rests' if untouched == 1 else 'rest'}"
+            said += f" ({they} on nothing that has changed)"
         yield "fit", said
     for client in impact.clients:
         if client.fault is not None:
