@@ -230,6 +230,24 @@ def test_a_shallow_clone_says_so(clone: Clone, tmp_path: Path) -> None:
     assert [each.commit.subject for each in found.findings if each.commit][:1] == ["Seeds are keys"]
 
 
+def test_a_package_in_a_subfolder_and_a_bare_clone(clone: Clone, tmp_path: Path) -> None:
+    clone.git("mv", "vllm", "moved")
+    clone.commit("Into a folder", {"python/vllm/more.py": ""})
+    clone.git("mv", *(f"moved/{name}.py" for name in ("__init__", "engine", "tools")), "python/vllm")
+    clone.commit("The rest", {})
+    clone.git("tag", "v1.1.0")
+    noise(clone, 2)
+    renamed = clone.commit("Seeds are keys", {"python/vllm/engine.py": ENGINE.replace("seed", "key")})
+    bare = tmp_path / "bare"
+    clone.git("clone", "-q", "--bare", clone.folder.as_uri(), str(bare))
+    client = MemoryTree({"app.py": CLIENT}, "app")
+    for folder in (clone.folder, clone.folder / "python", bare):
+        found = blame(client, str(folder), baseline="v1.1.0", settings=Settings(offline=True))
+        assert [(each.commit.name, str(each.commit.day)) for each in found.findings if each.commit] == [
+            (renamed, "2026-01-07")
+        ]
+
+
 def test_what_has_no_common_history(clone: Clone) -> None:
     clone.git("checkout", "-q", "--orphan", "elsewhere")
     clone.commit("Begun anew", {"vllm/engine.py": ENGINE.replace("seed", "key")})

@@ -211,13 +211,17 @@ def described_version(folder: Path, commit: str = "HEAD") -> str | None:
 
 def commit_day(folder: Path, commit: str = "HEAD") -> date | None:
     """The day of a commit in its own time zone, None where there is no git or no repository."""
-    from datetime import datetime, timedelta, timezone
-
     try:
         # Not `git log`: a clone's settings can have that run a program.
-        text = git_output(folder, "cat-file", "commit", commit) if _is_in_clone(folder) else b""
+        return day_of(git_output(folder, "cat-file", "commit", commit) if _is_in_clone(folder) else b"")
     except DriftcheckError:
         return None
+
+
+def day_of(text: bytes) -> date | None:
+    """The day that the text of a commit says it was committed on, in its own time zone; None where it says none."""
+    from datetime import datetime, timedelta, timezone
+
     match = re.search(rb"^committer .*> (\d{1,11}) ([+-]\d\d)(\d\d)$", text, re.MULTILINE)
     if match is None:
         return None

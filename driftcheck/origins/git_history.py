@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.git import commit_day, commit_named, git_output
+from driftcheck.origins.git import commit_named, day_of, git_output
 from driftcheck.upstream import Commit
 
 _MOST_COMMITS = 200_000
@@ -105,7 +105,7 @@ def commit_at(folder: Path, name: str) -> Commit:
     first = message.strip().split(b"\n\n")[0]
     subject = " ".join(_decoded(first, encoding[1].decode("ascii", "replace") if encoding else "utf-8").split())
     kept = tuple(each for parent in parents if (each := _held(folder, parent.decode())) is not None)
-    return Commit(name, commit_day(folder, name), subject[:_LONGEST_SUBJECT], kept)
+    return Commit(name, day_of(head), subject[:_LONGEST_SUBJECT], kept)
 
 
 def _held(folder: Path, name: str) -> str | None:
