@@ -29,7 +29,8 @@ def run_shards(work: Callable[[int], int], shards: int, *, gpus: int) -> Iterato
         ray.init(log_to_driver=False, include_dashboard=False, logging_level="error")
     except Exception as error:  # what it raises is a matter of what is in the way
         raise DriftcheckError(
-            f"Ray does not start: {str(error).strip().splitlines()[0]}; look at its cluster"
+            f"Ray does not start: {str(error).strip().splitlines()[0]}; its logs say more, or those of the cluster that"
+            " RAY_ADDRESS names"
         ) from error
     try:
         needed = gpus if ray.cluster_resources().get("GPU", 0) else 0
