@@ -5,9 +5,10 @@
 A CLIENT is a part of a name in the table below. Each row is a client's version made for one release of the target and
 the next one, made for a later release. A place that is said to break is *changed* where the next version has another
 statement there, or none; *mended* where the same statement still stands and nothing is found about it any more, since
-what it rests on was changed; and *left* where all is as it was. Uses of the target that the next version has otherwise
-or no more, and that are not said to break, are *unsaid*, in brackets those that are said to behave otherwise. Of the
-symbols that behave otherwise, and of those that don't, it is counted with how many the client's lines were changed.
+what it rests on was changed; and *left* where all is as it was. Of the uses that the next version has otherwise, or no
+more, though they are not said to break, some are of symbols of which something is *told* as behaviour, some of symbols
+that are different in some way that is *untold*, and the rest of symbols that are what they were. Of the symbols that
+behave otherwise, and of those that don't, it is counted with how many the client's lines were changed.
 `--read` lists what has to be read.
 """
 
@@ -22,9 +23,13 @@ from dataclasses import dataclass, field
 
 from driftcheck.audit import Held, sources_of
 from driftcheck.compare.couplings import Coupling, couplings
+from driftcheck.compare.standing import Standings
+from driftcheck.compare.standing_changes import standing_changes
+from driftcheck.knowledge import knowledge_of
 from driftcheck.model import Finding, Report, Severity
 from driftcheck.origins.select import client_tree
 from driftcheck.origins.settings import Settings
+from driftcheck.symbol_history import Standing
 from driftcheck.symbol_upgrade import ChangedSymbol, Role, Upgrade, Use
 from driftcheck.tree import SourceTree
 from driftcheck.upgrade import upgrade_of
@@ -42,7 +47,9 @@ _COLUMNS = (
     "left",
     "warnings",
     "changed or mended",
-    "unsaid",
+    "otherwise used",
+    "told",
+    "untold",
     "behavioural",
     "with changed lines",
     "unchanged",
@@ -99,7 +106,7 @@ class _Outcome:
 
     step: Step
     breaking: list[tuple[Finding, str]] = field(default_factory=list)
-    unsaid: list[tuple[Coupling, bool]] = field(default_factory=list)
+    others: list[tuple[Coupling, str]] = field(default_factory=list)
     behavioural: list[tuple[ChangedSymbol, bool]] = field(default_factory=list)
     unchanged: dict[str, bool] = field(default_factory=dict)
 
@@ -114,7 +121,8 @@ class _Outcome:
             *(serious.count(answer) for answer in ("changed", "mended", "left")),
             len(warnings),
             len(warnings) - warnings.count("left"),
-            f"{len(self.unsaid)} ({sum(is_told for _, is_told in self.unsaid)})",
+            len(self.others),
+            *(sum(answer == one for _, answer in self.others) for one in ("told", "untold")),
             len(self.behavioural),
             sum(is_changed for _, is_changed in self.behavioural),
             len(self.unchanged),
@@ -126,9 +134,10 @@ class _Outcome:
         for finding, answer in self.breaking:
             place = f"{finding.location.path}:{finding.location.line}"
             print(f"  {answer:8} {finding.severity.value:8} {finding.kind.value}  {place}  {finding.message}")
-        for coupling, is_told in self.unsaid:
+        for coupling, answer in self.others:
             place = f"{coupling.use.location.path}:{coupling.use.location.line}"
-            print(f"  {'behaves' if is_told else 'unsaid':8} {coupling.use.role:9} {place}  {coupling.symbol}")
+            if answer:
+                print(f"  {answer:8} {coupling.use.role:9} {place}  {coupling.symbol}")
         for symbol, is_changed in self.behavioural:
             roles = ",".join(sorted({use.role for use in symbol.uses}))
             print(f"  {'touched' if is_changed else 'as it was':9} {symbol.sort_of_change:9} {roles}  {symbol.symbol}")
@@ -148,8 +157,13 @@ def _outcome(step: Step) -> _Outcome:
             is_same = old.stands_in(new, finding.location.path, finding.location.line)
             answer = "changed" if not is_same else "left" if _identity(finding) in left else "mended"
             outcome.breaking.append((finding, answer))
-    used, used_later = _used(older, step.before), _used(newer, step.after)
-    outcome.unsaid = list(_unsaid(used, used_later, old, new, upgrade))
+    used, before = _used(older, step.before)
+    used_later, after = _used(newer, step.after)
+    behaving = {(use.location.path, use.location.line) for each in upgrade.changed for use in each.uses}
+    for coupling in _others(used, used_later, old, new, upgrade):
+        is_told = (coupling.use.location.path, coupling.use.location.line) in behaving
+        is_same = is_told or _is_same(before.of(coupling.symbol), after.of(coupling.symbol))
+        outcome.others.append((coupling, "told" if is_told else "" if is_same else "untold"))
     for changed in upgrade.changed:
         outcome.behavioural.append((changed, any(_is_touched(use, old, new) for use in changed.uses)))
     same = {symbol.symbol for symbol in upgrade.unchanged}
@@ -165,32 +179,37 @@ def _identity(finding: Finding) -> tuple[str, ...]:
     return finding.kind.value, finding.location.path, finding.scope, _last(finding.symbol), finding.parameter or ""
 
 
-def _used(client: SourceTree, release: str) -> list[Coupling]:
-    """All that a client couples to on the release that it was made for."""
+def _is_same(before: Standing, after: Standing) -> bool:
+    """True where nothing at all is different about a symbol but its body."""
+    return after.status == "there" and not any(standing_changes(before, after))
+
+
+def _used(client: SourceTree, release: str) -> tuple[list[Coupling], Standings]:
+    """All that a client couples to on the release that it was made for, and that release."""
     name = f"vllm=={release}"
 
-    def asked(report: Report, held: Held) -> list[Coupling]:
+    def asked(report: Report, held: Held) -> tuple[list[Coupling], Standings]:
         assert held.before is not None
         assert report.baseline is not None
-        return couplings(held.reading, held.reading, held.before)
+        knowledge = knowledge_of([report.target.name])
+        standings = Standings(held.reading.program, knowledge.environment if knowledge is not None else None)
+        return couplings(held.reading, held.reading, held.before), standings
 
     return sources_of(client, against=name, baseline=name, static=True).asked(asked)
 
 
-def _unsaid(
+def _others(
     used: Sequence[Coupling], later: Sequence[Coupling], old: _Code, new: _Code, upgrade: Upgrade
-) -> Iterator[tuple[Coupling, bool]]:
+) -> Iterator[Coupling]:
     """The uses that the next version has no more, or has with other arguments, and that are not said to break.
 
-    Each comes with whether it is said to behave otherwise. Only in functions and classes that both versions have: what
-    the client dropped whole is its own affair.
+    Only in functions and classes that both versions have: what the client dropped whole is its own affair.
     """
     said = {(finding.location.path, finding.location.line) for each in upgrade.broken for finding in each.findings}
     said |= {
         (finding.call.path, finding.call.line) for each in upgrade.broken for finding in each.findings if finding.call
     }
     broken = {_last(each.symbol) for each in upgrade.broken}
-    behaving = {(use.location.path, use.location.line) for each in upgrade.changed for use in each.uses}
     after = Counter(_way(coupling, new) for coupling in later)
     seen: set[tuple[str, int, str]] = set()
     for coupling in used:
@@ -207,7 +226,7 @@ def _unsaid(
         if old.stands_in(new, use.location.path, use.location.line):
             continue
         seen.add(place)
-        yield coupling, place[:2] in behaving
+        yield coupling
 
 
 def _way(coupling: Coupling, code: _Code) -> tuple[str, str, str, str]:
@@ -237,45 +256,51 @@ class _Code:
     def __init__(self, tree: SourceTree) -> None:
         self.tree = tree
         self.paths = frozenset(tree.paths)
-        self._nodes: dict[str, list[tuple[str, ast.stmt]]] = {}
+        self._files: dict[str, _File] = {}
 
     def stands_in(self, other: _Code, path: str, line: int) -> bool:
         """True where another version has the statement on a line in the same function or class."""
-        found = self._at(path, line)
-        if found is None or path not in other.paths:
-            return False
-        scope, node = found
-        head = _head(node)
-        return any(where == scope and _head(each) == head for where, each in other._all(path))
+        found = self._file(path).at.get(line)
+        return found is not None and path in other.paths and (found[0], _head(found[1])) in other._file(path).heads
 
     def statement(self, path: str, line: int) -> str:
         """The innermost statement on a line, blocks inside it left out."""
-        found = self._at(path, line)
+        found = self._file(path).at.get(line)
         return _head(found[1]) if found is not None else ""
 
     def function(self, path: str, line: int) -> str:
         """The whole definition that begins on a line."""
-        found = self._at(path, line)
+        found = self._file(path).at.get(line)
         return ast.unparse(found[1]) if found is not None else ""
 
-    def functions(self, path: str) -> set[str]:
+    def functions(self, path: str) -> frozenset[str]:
         """All definitions of a file."""
-        if path not in self.paths:
-            return set()
-        return {ast.unparse(node) for _, node in self._all(path) if isinstance(node, _DEFINITIONS)}
+        return self._file(path).functions if path in self.paths else frozenset()
 
-    def scopes(self, path: str) -> set[str]:
+    def scopes(self, path: str) -> frozenset[str]:
         """The qualified names of all functions and classes of a file."""
-        return {f"{scope}.{node.name}".lstrip(".") for scope, node in self._all(path) if isinstance(node, _DEFINITIONS)}
+        return self._file(path).scopes
 
-    def _at(self, path: str, line: int) -> tuple[str, ast.stmt] | None:
-        around = [found for found in self._all(path) if _first_line(found[1]) <= line <= (found[1].end_lineno or line)]
-        return max(around, key=lambda found: (found[1].lineno, -(found[1].end_lineno or 0)), default=None)
+    def _file(self, path: str) -> _File:
+        if path not in self._files:
+            self._files[path] = _File(self.tree.read(path))
+        return self._files[path]
 
-    def _all(self, path: str) -> list[tuple[str, ast.stmt]]:
-        if path not in self._nodes:
-            self._nodes[path] = list(_statements(ast.parse(self.tree.read(path)).body, ""))
-        return self._nodes[path]
+
+class _File:
+    """One file: the innermost statement on each line, and what there is of statements and definitions."""
+
+    def __init__(self, source: bytes) -> None:
+        found = list(_statements(ast.parse(source).body, ""))
+        self.at: dict[int, tuple[str, ast.stmt]] = {}
+        for scope, node in found:
+            # What stands inside comes later.
+            for line in range(_first_line(node), (node.end_lineno or node.lineno) + 1):
+                self.at[line] = scope, node
+        definitions = [(scope, node) for scope, node in found if isinstance(node, _DEFINITIONS)]
+        self.heads = frozenset((scope, _head(node)) for scope, node in found)
+        self.functions = frozenset(ast.unparse(node) for _, node in definitions)
+        self.scopes = frozenset(f"{scope}.{node.name}".lstrip(".") for scope, node in definitions)
 
 
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)

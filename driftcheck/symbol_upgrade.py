@@ -10,13 +10,14 @@ from driftcheck.symbol_history import SymbolChange, SymbolChangeKind
 
 Role = Literal["call", "override", "super", "patch", "base", "import", "attribute", "reference", "variable", "string"]
 
-SortOfChange = Literal["ends", "values", "signature", "body", "types"]
-SORTS_OF_CHANGE: tuple[SortOfChange, ...] = ("ends", "values", "signature", "body", "types")
+SortOfChange = Literal["ends", "values", "signature", "body", "types", "moved"]
+SORTS_OF_CHANGE: tuple[SortOfChange, ...] = ("ends", "values", "signature", "body", "types", "moved")
 """What can be different about a symbol that still fits, what should be looked at first in front."""
 
 DEPRECATIONS: frozenset[SymbolChangeKind] = frozenset(("deprecated", "deprecation-changed"))
 _VALUES: frozenset[SymbolChangeKind] = frozenset(("default-changed", "value-changed"))
 _TYPES: frozenset[SymbolChangeKind] = frozenset(("annotation-changed", "returns-changed"))
+_MOVES: frozenset[SymbolChangeKind] = frozenset(("defined-elsewhere",))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -88,9 +89,11 @@ class ChangedSymbol:
             return "ends"
         if kinds & _VALUES:
             return "values"
-        if kinds - _TYPES:
+        if kinds - _TYPES - _MOVES:
             return "signature"
-        return "body" if self.body is not None else "types"
+        if self.body is not None:
+            return "body"
+        return "types" if kinds & _TYPES else "moved"
 
 
 @dataclass(frozen=True, slots=True)

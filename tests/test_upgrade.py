@@ -323,6 +323,21 @@ def test_a_function_that_moved_is_compared_where_it_is_now() -> None:
     assert found.place_before is not None and found.place_before.path == "vllm/a.py"
 
 
+def test_a_move_is_told_where_the_client_names_what_was_the_home() -> None:
+    old = MemoryTree({"vllm/__init__.py": "", "vllm/a.py": "class Engine: ...\n"}, "vllm", "1")
+    moved = {"vllm/__init__.py": "", "vllm/a.py": "from vllm.b import Engine\n", "vllm/b.py": "class Engine: ...\n"}
+    app = MemoryTree({"app.py": "from vllm.a import Engine\n\nEngine()\n"}, "app", "1.0")
+    found = upgrade_of(Sources(app, MemoryTree(moved, "vllm", "2"), old, None, (), None, None, None))
+    (engine,) = found.changed
+    assert (engine.symbol, engine.sort_of_change, kinds(engine)) == (
+        "vllm.b.Engine",
+        "moved",
+        [("defined-elsewhere", "")],
+    )
+    text = render_upgrades([(found, COMMAND)], width=100)
+    assert "defined as vllm.b.Engine now; vllm.a.Engine is no more than a way to it" in text
+
+
 def test_code_for_type_checkers_and_dead_code_couple_to_nothing() -> None:
     before, after = "def start():\n    return 1\n", "def start():\n    return 2\n"
     assert changed(before, after, "from typing import TYPE_CHECKING\n\nif TYPE_CHECKING:\n    engine.start()\n") == {}

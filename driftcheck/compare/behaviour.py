@@ -163,6 +163,9 @@ def _relevant(now: Standing, was: Standing, couplings: Sequence[Coupling]) -> It
     for change in standing_changes(was, now):
         if change.kind in DEPRECATIONS:
             yield change
+        elif change.kind == "defined-elsewhere":
+            if _is_left_behind(was, now, couplings):
+                yield change
         elif change.kind == "bases-changed":
             if "base" in roles:
                 yield change
@@ -174,6 +177,13 @@ def _relevant(now: Standing, was: Standing, couplings: Sequence[Coupling]) -> It
             is_met = _is_met(change, couplings, is_field=now.signature is None)
             if is_met or roles & _IN_PLACE or _is_new_part(change, now, roles):
                 yield change
+
+
+def _is_left_behind(was: Standing, now: Standing, couplings: Iterable[Coupling]) -> bool:
+    """True where the client imports a thing from what was its home, or by what was its name, and is no longer."""
+    is_renamed = was.symbol.rpartition(".")[2] != now.symbol.rpartition(".")[2]
+    imported = [coupling for coupling in couplings if coupling.use.role == "import"]
+    return any(is_renamed or coupling.before == was.symbol for coupling in imported)
 
 
 def _is_new_part(change: SymbolChange, now: Standing, roles: Collection[Role]) -> bool:

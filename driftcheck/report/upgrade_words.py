@@ -9,6 +9,7 @@ from driftcheck.model import Finding, Severity
 from driftcheck.report.change_words import change_sentence
 from driftcheck.report.harmless import harmless
 from driftcheck.report.layout import counted, listed, named
+from driftcheck.symbol_history import SymbolChange
 from driftcheck.symbol_upgrade import BodyChange, BrokenSymbol, ChangedSymbol, Role, SortOfChange, SourcePlace, Upgrade
 
 HEADINGS: dict[SortOfChange, str] = {
@@ -17,6 +18,7 @@ HEADINGS: dict[SortOfChange, str] = {
     "signature": "Other signatures of what the client overrides, replaces, makes or derives from",
     "body": "Other bodies, to be read",
     "types": "Other declared types",
+    "moved": "Defined elsewhere, and still there under the path that the client names",
 }
 _DOING: dict[Role, str] = {
     "override": "overridden",
@@ -138,8 +140,13 @@ def use_sentences(changed: ChangedSymbol, most: int, shown: _Shown = harmless) -
 
 def change_sentences(changed: ChangedSymbol) -> list[str]:
     """What is different, a sentence a change."""
-    sort = changed.sort
-    return [harmless(change_sentence(change, sort, has_field=sort in _WITH_FIELD)) for change in changed.changes]
+    return [harmless(_sentence(change, changed.sort)) for change in changed.changes]
+
+
+def _sentence(change: SymbolChange, sort: str) -> str:
+    if change.kind == "defined-elsewhere":
+        return f"defined as {change.after} now; {change.before} is no more than a way to it"
+    return change_sentence(change, sort, has_field=sort in _WITH_FIELD)
 
 
 def body_sentence(changed: ChangedSymbol, body: BodyChange) -> str:
