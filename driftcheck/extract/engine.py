@@ -13,6 +13,7 @@ from typing import Any
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.extract import internals
+from driftcheck.extract.architecture import language_part, model_folder, read_configuration
 from driftcheck.extract.extraction import CaptureError, LoadError, LostWorkerError, Outcome
 from driftcheck.extract.layouts import Sample, Shape
 from driftcheck.extract.workers import Workers
@@ -147,7 +148,7 @@ def engine_arguments(settings: EngineSettings) -> dict[str, Any]:
         "enforce_eager": True,  # compiled models run no hooks
         "enable_prefix_caching": False,  # a prefix that is not computed has no states
         "async_scheduling": False,  # after a step that failed, no other is under way
-        "skip_tokenizer_init": True,
+        "skip_tokenizer_init": not _asks_for_tokenizer(settings),
         "trust_remote_code": True,
         "disable_log_stats": True,
         **_set(
@@ -159,6 +160,16 @@ def engine_arguments(settings: EngineSettings) -> dict[str, Any]:
         if settings.extra.get(name, only) != only:
             raise DriftcheckError(f"--engine {name}: extraction needs {only!r}")
     return {**arguments, **settings.extra}
+
+
+def _asks_for_tokenizer(settings: EngineSettings) -> bool:
+    """True for a language model inside another model, such as Kimi-K2.5: vLLM makes that one's processor at the start.
+
+    The processor looks up tokens, whether there will be an image or not. All other models do without a tokenizer.
+    """
+    folder = model_folder(settings.model, settings.extra.get("revision"))
+    configuration = read_configuration(folder)
+    return language_part(configuration) != configuration and any(folder.glob("*token*"))
 
 
 def _set(**values: Any) -> dict[str, Any]:

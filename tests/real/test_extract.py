@@ -28,9 +28,9 @@ SHARDS = Path(__file__).parent / "experiments" / "shards.py"
 TOLERANCE = 1e-5
 LAYERS = 4
 RELEASES = ("0.16.0", "0.17.1", "0.20.2", "0.30.0", "0.32.0")
-MODELS = ("llama", "qwen", "oss", "gemma", "deepseek")
+MODELS = ("llama", "qwen", "oss", "gemma", "deepseek", "kimi")
 # By turns, so that each model and each release is tried with both.
-LAYOUTS = ("speculators", "safetensors") * 3
+LAYOUTS = ("speculators", "safetensors") * 4
 # Each on one core, since vLLM would have a NUMA node for each.
 TWO_WORKERS = {"VLLM_CPU_OMP_THREADS_BIND": "0|1"}
 Run: TypeAlias = Callable[..., dict[str, Any]]
@@ -89,11 +89,13 @@ def answer(interpreter: Path, experiment: Path, *arguments: str, **more: str) ->
     ("release", "model", "layout"),
     [
         ("0.16.0", "llama", "speculators"),
+        # A processor of images that looks up tokens at the start, which later releases go on without.
+        ("0.16.0", "kimi", "safetensors"),
         *(
             wide(release, model, layout)
             for place, release in enumerate(RELEASES)
             for model, layout in zip(MODELS, LAYOUTS[place % 2 :], strict=False)
-            if (release, model) != ("0.16.0", "llama")
+            if release != "0.16.0" or model not in {"llama", "kimi"}
         ),
     ],
 )

@@ -15,8 +15,10 @@ from typing import Any
 
 import torch
 import transformers
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from tiny_models import MOST_TOKENS, SHAPE, VOCABULARY, deepseek, prompt
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
 from transformers import AutoModelForCausalLM
 
 from driftcheck.cli import main
@@ -53,6 +55,68 @@ def _gemma() -> Any:
     )
 
 
+def _wrap(model: Any, folder: Path) -> None:
+    """Saves a DeepSeek model as Kimi-K2.5 has it: in a multimodal one, with a tokenizer and a processor of images."""
+    saved = load_file(folder / "model.safetensors")
+    save_file({f"language_model.{name}": value for name, value in saved.items()}, folder / "model.safetensors")
+    text = model.config.to_dict()
+    configuration = {
+        "architectures": ["KimiK25ForConditionalGeneration"],
+        "model_type": "kimi_k25",
+        "text_config": text,
+        "vision_config": {
+            "model_type": "kimi_k25_vision",
+            "num_attention_heads": 2,
+            "num_hidden_layers": 1,
+            "hidden_size": 32,
+            "intermediate_size": 64,
+            "mm_hidden_size": 32,
+        },
+        "media_placeholder_token_id": 0,
+        "bos_token_id": 0,
+        "eos_token_id": 1,
+        "pad_token_id": 0,
+        "dtype": "float32",
+    }
+    (folder / "config.json").write_text(json.dumps(configuration), encoding="utf-8")
+    words = {"<|media_pad|>": 0} | {f"w{number}": number for number in range(1, VOCABULARY)}
+    tokenizer = Tokenizer(WordLevel(words, unk_token="w2"))
+    transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token="w1").save_pretrained(folder)
+    (folder / "image_processing_tiny.py").write_text(_IMAGES, encoding="utf-8")
+    processor = {
+        "auto_map": {"AutoImageProcessor": "image_processing_tiny.TinyImageProcessor"},
+        "image_processor_type": "TinyImageProcessor",
+        "media_proc_cfg": _MEDIA,
+    }
+    (folder / "preprocessor_config.json").write_text(json.dumps(processor), encoding="utf-8")
+
+
+_MEDIA = {
+    "patch_size": 14,
+    "merge_kernel_size": 2,
+    "in_patch_limit": 64,
+    "in_patch_limit_each_frame": 16,
+    "in_patch_limit_video": None,
+    "patch_limit_on_one_side": 8,
+    "fixed_output_tokens": None,
+    "num_frames_each_chunk": 4,
+    "temporal_merge_kernel_size": 4,
+    "image_mean": [0.5, 0.5, 0.5],
+    "image_std": [0.5, 0.5, 0.5],
+    "sample_fps": 2.0,
+    "max_num_frames_each_video": None,
+    "timestamp_mode": "hh:mm:ss.fff",
+}
+_IMAGES = """from transformers.image_processing_utils import BaseImageProcessor
+
+
+class TinyImageProcessor(BaseImageProcessor):
+    num_frames_per_chunk = 4
+
+    def media_tokens_calculator(self, media):
+        return 4
+"""
+
 MODELS: dict[str, Callable[[], Any]] = {
     "llama": _llama,
     "poisoned": _llama,
@@ -60,6 +124,7 @@ MODELS: dict[str, Callable[[], Any]] = {
     "oss": _oss,
     "gemma": _gemma,
     "deepseek": lambda: deepseek(**_SHAPE),
+    "kimi": lambda: deepseek(**_SHAPE),
 }
 
 
@@ -76,6 +141,8 @@ def made(name: str, folder: Path) -> Any:
             if weight_name.endswith("sinks"):
                 weight.copy_(weight.bfloat16())
     model.save_pretrained(folder)
+    if name == "kimi":
+        _wrap(model, folder)
     return model
 
 
@@ -176,7 +243,7 @@ def _prepare(name: str) -> None:
         _before_capture(_bfloat16_sinks)
     if name == "poisoned":
         _before_capture(_poison)
-    if name in {"qwen", "deepseek"} and release_of("vllm") == "0.20.2":
+    if name in {"qwen", "deepseek", "kimi"} and release_of("vllm") == "0.20.2":
         _mend_experts()
 
 
@@ -225,8 +292,10 @@ def extracted(name: str, layout: str, tensors: str = "1", stages: str = "1", sha
             "--engine",
             "max_num_seqs=16",
         ]
-        if name == "deepseek":  # a kernel for CPUs turns positions wrongly for it
+        if name in {"deepseek", "kimi"}:  # a kernel for CPUs turns positions wrongly for it
             options += ["--engine", 'compilation_config={"custom_ops": ["none"]}']
+        if name == "kimi":  # without images the tower that sees them is left out, and its weights
+            options += ["--engine", 'limit_mm_per_prompt={"vision_chunk": 0}']
         if name != "llama" or (tensors, stages, shards) != ("1", "1", ""):
             options.append("--no-smoke")
         if shards:
