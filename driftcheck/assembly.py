@@ -6,7 +6,7 @@ import hashlib
 from collections import Counter
 from dataclasses import replace
 
-from driftcheck.model import Finding, Kind
+from driftcheck.model import ClientSummary, Finding, Kind
 from driftcheck.usage.files import Lines
 
 
@@ -57,6 +57,15 @@ def fingerprinted(findings: list[Finding]) -> list[Finding]:
 def _line(path: str, line: int, lines: Lines) -> str:
     known = lines.get(path, [])
     return known[line - 1] if 0 < line <= len(known) else ""
+
+
+def unread(client: ClientSummary) -> tuple[str, ...]:
+    """The notice that files of the client could not be read, for what does not list them; none where all could be."""
+    skipped = sorted(client.skipped)
+    if not skipped:
+        return ()
+    number = "a file" if len(skipped) == 1 else f"{len(skipped):,} files"
+    return (f"not checked: {number} that can't be read ({skipped[0].path}: {skipped[0].reason})",)
 
 
 def quoted(findings: list[Finding], lines: Lines) -> list[tuple[str, int, str]]:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from driftcheck.assembly import unread
 from driftcheck.audit import DEFAULT_TARGET, Sources
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import Finding, Identity, Report, TargetSummary
@@ -121,7 +122,7 @@ def blame(
         others=len(report.findings) - len(wanted),
         commits=len(way.commits) - 1,
         asked=blaming.asked,
-        notices=report.notices,
+        notices=(*report.notices, *unread(report.client)),
     )
 
 

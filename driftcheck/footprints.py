@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
+from driftcheck.assembly import unread
 from driftcheck.audit import Sources
 from driftcheck.errors import DriftcheckError
 from driftcheck.kept import keep
@@ -28,7 +29,7 @@ from driftcheck.surface.shelf import Shelf, shelf_of
 from driftcheck.surface.words import Words
 from driftcheck.tree import SourceTree
 
-_FORMAT = 1
+_FORMAT = 2
 _KEPT_FILES = 256
 _LARGEST = 64_000_000
 _WORD = re.compile(rb"[0-9A-Za-z_\x80-\xff]+")
@@ -41,7 +42,8 @@ class Footprint:
     """What an audit rested on, in one state of the target: `files` are all there were, with their digests.
 
     `read` are those that were read, `words` the words that were looked for, `names` all words of what was read and of
-    the client's own files. `release` is the target's version without what counts commits.
+    the client's own files. `release` is the target's version without what counts commits, `notices` is what the audit
+    said besides.
     """
 
     files: dict[str, str]
@@ -49,6 +51,7 @@ class Footprint:
     words: set[bytes]
     names: set[bytes]
     release: tuple[int, ...] | None
+    notices: tuple[str, ...]
 
     def is_untouched(self, target: SourceTree) -> bool:
         """True where the audit would come to the same with another state of the target."""
@@ -88,7 +91,8 @@ def _made(sources: Sources, target: SourceTree) -> Footprint:
     Words(lambda: sorted(index.sources.values()), target.read, inner).holding("word")
     inner.store()
     watched = _WatchedTree(target, _WatchedShelf.beside(inner))
-    Sources(sources.client, watched, watched, None, (), sources.model, None, None).audited(processes=1)
+    report = Sources(sources.client, watched, watched, None, (), sources.model, None, None).audited(processes=1)
+    notices = (*report.notices, *unread(report.client))
     names: set[bytes] = set()
     for path in watched.was_read:
         names.update(_WORD.findall(target.read(path)))
@@ -98,7 +102,7 @@ def _made(sources: Sources, target: SourceTree) -> Footprint:
         except (DriftcheckError, KeyError):
             # An extension module, or a file that can't be read, which the audit has not read either.
             continue
-    return Footprint(_digests(target), watched.was_read, watched.shelf.looked_for, names, _release(target))
+    return Footprint(_digests(target), watched.was_read, watched.shelf.looked_for, names, _release(target), notices)
 
 
 class _WatchedShelf(Shelf):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from driftcheck.assembly import completed, fingerprinted
+from driftcheck.assembly import completed, fingerprinted, unread
 from driftcheck.audit import Held, Sources
 from driftcheck.compare.announcements import Announcements
 from driftcheck.compare.deprecation import ending_release
@@ -27,7 +27,8 @@ def forecast_of(sources: Sources, counts: Callable[[Report], Report] = lambda re
     )
     ending = [finding for finding in report.findings if finding.kind is Kind.DEPRECATED_USAGE]
     ends = tuple(_ends(ending, report.target.version))
-    return Forecast(report.client, report.target, report.baseline, breaks, ends, report.notices)
+    notices = (*report.notices, *unread(report.client))
+    return Forecast(report.client, report.target, report.baseline, breaks, ends, notices)
 
 
 def _announced(report: Report, held: Held) -> Report:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from driftcheck.apart import begun_apart, may_work_apart
+from driftcheck.assembly import unread
 from driftcheck.audit import Sources
 from driftcheck.errors import DriftcheckError
 from driftcheck.footprints import footprint_of
@@ -132,21 +133,28 @@ class _Asked:
         try:
             tree = client_tree(client, settings=self.settings) if isinstance(client, str) else client
             sources = Sources(tree, self.change.after, self.change.before, None, (), self.model, None, self.cache)
-            if self._is_untouched(sources):
-                return ClientImpact(tree.name, tree.version, others=None, is_untouched=True)
+            untouched = self._untouched(sources)
+            if untouched is not None:
+                return untouched
             return self._told(selected(suppressed(sources.audited(processes=processes)), self.selection_of(name)))
         except DriftcheckError as error:
             return ClientImpact(name, None, fault=str(error))
 
-    def _is_untouched(self, sources: Sources) -> bool:
-        """True where nothing of what the client rests on has changed; not asked where so much has that it is likely."""
-        change = self.change
+    def _untouched(self, sources: Sources) -> ClientImpact | None:
+        """What there is to say where nothing of what the client rests on has changed.
+
+        Not asked where so much has changed that it is likely.
+        """
+        change, client = self.change, sources.client
         if not change.changed:
-            return True
+            return ClientImpact(client.name, client.version, others=None, is_untouched=True)
         may_be = self.cache is not None and getattr(change.before, "cache_folder", None) is not None
         if not may_be or len(change.changed) > _MANY or sources.remembered() is not None:
-            return False
-        return footprint_of(sources, self.settings.cache).is_untouched(change.after)
+            return None
+        footprint = footprint_of(sources, self.settings.cache)
+        if not footprint.is_untouched(change.after):
+            return None
+        return ClientImpact(client.name, client.version, others=None, is_untouched=True, notices=footprint.notices)
 
     def _told(self, report: Report) -> ClientImpact:
         breaks = tuple(
@@ -154,7 +162,8 @@ class _Asked:
             for finding in report.findings
             if finding.severity.rank >= self.fail_on.rank and finding.drift is not False
         )
-        return ClientImpact(report.client.name, report.client.version, breaks, len(report.findings) - len(breaks))
+        client, others = report.client, len(report.findings) - len(breaks)
+        return ClientImpact(client.name, client.version, breaks, others, notices=(*report.notices, *unread(client)))
 
 
 def _looked_at(asked: _Asked, clients: Sequence[str | SourceTree], task: Task) -> list[ClientImpact]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from driftcheck.apart import begun_apart, may_work_apart
+from driftcheck.assembly import unread
 from driftcheck.audit import DEFAULT_TARGET, Sources, releases_in, sources_of
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Report, Severity
@@ -216,6 +217,7 @@ def _notices(read: Sequence[Report], verdicts: Sequence[ReleaseVerdict], *, uses
     """What has to be known to take the verdicts for what they are."""
     if not uses_target:
         yield f"no file of the client uses {DEFAULT_TARGET}"
+    yield from unread(read[-1].client)
     counted = {finding.identity for verdict in verdicts for finding in verdict.breaks}
     left = [finding for finding in _severe(read[-1]) if finding.identity not in counted]
     if left:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
+from driftcheck.assembly import unread
 from driftcheck.audit import Held, Sources
 from driftcheck.compare.behaviour import behaviour
 from driftcheck.compare.couplings import couplings
@@ -58,7 +59,7 @@ def _upgrade(
         compared.changed,
         compared.unchanged,
         compared.uncompared,
-        (*report.notices, *_notices(report)),
+        (*report.notices, *unread(report.client), *_notices(report)),
     )
 
 

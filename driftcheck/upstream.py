@@ -60,7 +60,7 @@ class ClientImpact:
 
     `others` counts what is found and was there before, or does not count. `is_untouched` says that nothing of what the
     client rests on has changed, so that it was not audited and `others` is None. `fault` says why it could not be
-    checked.
+    checked, `notices` what has to be known besides.
     """
 
     name: str
@@ -69,6 +69,7 @@ class ClientImpact:
     others: int | None = 0
     is_untouched: bool = False
     fault: str | None = None
+    notices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

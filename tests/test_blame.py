@@ -210,6 +210,11 @@ def test_nothing_found(clone: Clone) -> None:
     assert (found.findings, found.commits) == ((), 1)
 
 
+def test_files_that_could_not_be_read_are_told(clone: Clone) -> None:
+    (notice,) = blamed(clone, "import vllm\ndef f(:\n").notices[-1:]
+    assert notice.startswith("not checked: a file that can't be read (app.py: syntax error on line 2")
+
+
 def test_what_the_baseline_has_too_is_blamed_on_nobody(clone: Clone) -> None:
     clone.commit("Seeds are keys", {"vllm/engine.py": ENGINE.replace("seed", "key")})
     found = blamed(clone, CLIENT + "engine.never()\n")

@@ -169,6 +169,12 @@ def test_nothing_is_ahead() -> None:
     assert "Nothing is ahead, as far as vllm 1.2.0 tells." in render_forecasts([found], width=100)
 
 
+def test_files_that_could_not_be_read_are_told() -> None:
+    app = MemoryTree({"app.py": "import vllm\n", "bad.py": "import vllm\ndef f(:\n"}, "app", "1.0")
+    found = forecast_of(Sources(app, MemoryTree(TARGET, "vllm", "1.2.0"), None, None, (), None, None, None))
+    assert found.notices[-1].startswith("not checked: a file that can't be read (bad.py: syntax error on line 2")
+
+
 def test_a_branch_of_a_clone_is_tomorrow(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     clone = Clone(tmp_path / "vllm")
     clone.commit("First", {**TARGET})

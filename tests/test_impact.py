@@ -72,7 +72,8 @@ def test_what_most_clients_use_comes_first(
                    start(): unknown argument 'size', 2 times (vllm/__init__.py:1)
                    in other, aside
 
-  fit  none
+  fit   none
+  note  none: no file of the client uses the target (vllm)
 """
     )
     assert impact(clone, "v1.0.0..main", *clients, "--places", "--exit-zero") == 0
@@ -199,3 +200,19 @@ def test_real_releases_and_clients(capsys: pytest.CaptureFixture[str]) -> None:
         ("vllm.sampling_params.SamplingParams.__init__", 3),
         ("vllm.v1.request.Request.__init__", 1),
     ]
+
+
+def test_files_that_could_not_be_read_are_told_though_nothing_else_is_touched(
+    clone: Clone, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    (folder / "app.py").write_text("from vllm import start\n\nstart(size=1)\n", encoding="utf-8")
+    (folder / "bad.py").write_text("import vllm\ndef f(:\n", encoding="utf-8")
+    clone.git("tag", "-d", "v1.0.0")
+    clone.commit("A module aside", {"vllm/aside.py": "def begin(): ...\n"})
+    for arguments, is_untouched in ((), True), ((), True), (("--no-cache",), False):
+        assert impact(clone, "main~1..main", str(folder), *arguments, "--format", "json") == 0
+        (told,) = json.loads(capsys.readouterr().out)["clients"]
+        assert told["untouched"] is is_untouched
+        assert told["notices"][-1].startswith("not checked: a file that can't be read (bad.py: syntax error on line 2")

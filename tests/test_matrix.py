@@ -80,6 +80,12 @@ def test_a_client_that_does_not_use_the_target() -> None:
     assert (matrix.bound, matrix.notices) == (None, ("no file of the client uses vllm",))
 
 
+def test_files_that_could_not_be_read_are_told() -> None:
+    app = MemoryTree({"app.py": "import vllm\n", "bad.py": "import vllm\ndef f(:\n"}, "app", "1.0")
+    told = matrix_of(Sources(app, release("2"), release("2"), None, (), None, None, None), ["1", "2"], release)
+    assert told.notices[-1].startswith("not checked: a file that can't be read (bad.py: syntax error on line 2")
+
+
 def test_a_right_requirement_and_none() -> None:
     matrix = found("1", "2", "3", "4", requirement="vllm>=2,<4")
     assert (matrix.too_wide, matrix.too_narrow, matrix.bound) == ((), (), "vllm>=2,<4")

@@ -81,6 +81,13 @@ def test_nothing_changes_where_the_client_is_there_already() -> None:
     assert "vllm.start" in {each.symbol for each in found.unchanged}
 
 
+def test_files_that_could_not_be_read_are_told() -> None:
+    tree = MemoryTree({"vllm/__init__.py": ""}, "vllm", "2")
+    app = MemoryTree({"app.py": "import vllm\n", "bad.py": "import vllm\ndef f(:\n"}, "app", "1.0")
+    found = upgrade_of(Sources(app, tree, tree, None, (), None, None, None))
+    assert found.notices[0].startswith("not checked: a file that can't be read (bad.py: syntax error on line 2")
+
+
 # Defaults and values
 
 

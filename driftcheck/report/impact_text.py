@@ -103,7 +103,7 @@ def _place(finding: Finding) -> str:
 
 
 def _clients(impact: Impact) -> Iterator[tuple[str, str]]:
-    """What there is to say of the clients that nothing breaks in, as (label, sentence)."""
+    """What there is to say of the clients besides what breaks in them, as (label, sentence)."""
     fitting = [client for client in impact.clients if client.fault is None and not client.breaks]
     if fitting:
         untouched = sum(client.is_untouched for client in fitting)
@@ -115,6 +115,8 @@ def _clients(impact: Impact) -> Iterator[tuple[str, str]]:
     for client in impact.clients:
         if client.fault is not None:
             yield "not read", f"{_name(client)}: {client.fault}"
+    for client in impact.clients:
+        yield from (("note", f"{_name(client)}: {notice}") for notice in client.notices)
 
 
 def render_impact_markdown(impact: Impact, *, with_places: bool = False) -> str:
@@ -185,6 +187,7 @@ def _client(client: ClientImpact) -> dict[str, Json]:
         "breaks": len(client.breaks),
         "other_findings": client.others,
         "reason": client.fault,
+        "notices": list(client.notices),
     }
 
 
