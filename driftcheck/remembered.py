@@ -17,7 +17,7 @@ from driftcheck.knowledge import own_digest
 from driftcheck.model import Report
 from driftcheck.tree import SourceTree
 
-_KEPT_FILES = 256
+_KEPT_FILES = 1024
 _LARGEST = 64_000_000
 
 

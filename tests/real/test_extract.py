@@ -29,6 +29,8 @@ TOLERANCE = 1e-5
 LAYERS = 4
 RELEASES = ("0.16.0", "0.17.1", "0.20.2", "0.30.0", "0.32.0")
 MODELS = ("llama", "qwen", "oss", "gemma", "deepseek", "kimi")
+# With numba at hand 0.32.0 goes through its modules for kernels on CPUs, and ends at one of llvmlite.
+KIMI_FAILS = ("0.32.0", "kimi")
 # By turns, so that each model and each release is tried with both.
 LAYOUTS = ("speculators", "safetensors") * 4
 # Each on one core, since vLLM would have a NUMA node for each.
@@ -95,7 +97,7 @@ def answer(interpreter: Path, experiment: Path, *arguments: str, **more: str) ->
             wide(release, model, layout)
             for place, release in enumerate(RELEASES)
             for model, layout in zip(MODELS, LAYOUTS[place % 2 :], strict=False)
-            if release != "0.16.0" or model not in {"llama", "kimi"}
+            if (release, model) not in {("0.16.0", "llama"), ("0.16.0", "kimi"), KIMI_FAILS}
         ),
     ],
 )
