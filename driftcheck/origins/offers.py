@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import date, datetime, timezone
 from typing import TYPE_CHECKING
 
+from driftcheck.errors import DriftcheckError
 from driftcheck.origins.cache import Cache
 from driftcheck.origins.index_settings import read_index_settings
 from driftcheck.origins.names import normalized, parsed_version, sorted_versions
@@ -52,7 +53,9 @@ def offers(name: str, settings: Settings, *, known_on: date | None = None) -> tu
     with contextlib.closing(Transport(indexes, settings)) as transport:
         found = _gathered(releases.all_files(transport, indexes, name))
     rows = [[offer.version, offer.uploaded.isoformat() if offer.uploaded else "", offer.yanked] for offer in found]
-    cache.write(place, json.dumps({"format": _FORMAT, "asked": time.time(), "offers": rows}).encode())
+    # Where it can't be kept, the index is asked again the next time.
+    with contextlib.suppress(DriftcheckError):
+        cache.write(place, json.dumps({"format": _FORMAT, "asked": time.time(), "offers": rows}).encode())
     return found
 
 

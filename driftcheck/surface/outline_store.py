@@ -59,8 +59,9 @@ class OutlineStore:
             # Somebody else is writing, or nobody can.
             return
         except sqlite3.DatabaseError:
-            self._path.unlink(missing_ok=True)
-            with suppress(sqlite3.Error):
+            # In a folder that can't be written it stays.
+            with suppress(OSError, sqlite3.Error):
+                self._path.unlink(missing_ok=True)
                 self._write(rows)
 
     def _write(self, rows: Iterable[tuple[bytes, bytes]]) -> None:

@@ -290,6 +290,16 @@ def test_latest_asks_the_index_every_time(index: Index, settings: Settings, offl
     assert target_tree("engine==1.1", settings=settings).version == "1.1"
 
 
+def test_what_is_offered_need_not_be_kept(index: Index, settings: Settings) -> None:
+    index.add("engine", "engine-1.0-py3-none-any.whl", wheel("engine", "1.0", SOURCES))
+    target_tree("engine==1.0", settings=settings)
+    (manifest,) = settings.cache.rglob("1.0.manifest")
+    # A folder in its place can't be replaced by a file.
+    (manifest.parent / "releases.json").mkdir()
+    assert available_versions("engine", settings) == ["1.0"]
+    assert target_tree("engine==latest", settings=settings).version == "1.0"
+
+
 def test_only_prereleases_have_a_latest(index: Index, settings: Settings) -> None:
     index.add("engine", "engine-1.0a1-py3-none-any.whl", wheel("engine", "1.0a1", SOURCES))
     assert target_tree("engine==latest", settings=settings).version == "1.0a1"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -46,6 +48,23 @@ def test_a_damaged_file_counts_as_empty_and_heals(tmp_path: Path, content: bytes
     assert store(tmp_path).find(KEY) is None
     store(tmp_path).add({KEY: "x"})
     assert store(tmp_path).find(KEY) == "x"
+
+
+def test_a_damaged_file_that_cannot_be_removed_counts_as_empty() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "outlines.sqlite").write_bytes(b"no database" * 100)
+        os.chmod(folder, 0o555)
+        user = os.geteuid()
+        try:
+            if user == 0:
+                # The superuser may remove whatever there is: another one does not.
+                os.seteuid(65534)
+            store(Path(folder)).add({KEY: "x"})
+            assert store(Path(folder)).find(KEY) is None
+        finally:
+            os.seteuid(user)
+            os.chmod(folder, 0o755)
+        assert (Path(folder) / "outlines.sqlite").read_bytes() == b"no database" * 100
 
 
 def test_a_damaged_outline_is_none_and_is_replaced(tmp_path: Path) -> None:
