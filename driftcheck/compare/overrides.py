@@ -54,6 +54,9 @@ class Overrides:
             return changed
         if own.signature is None or base.signature is None or own.name == "__init__":
             return None
+        if own.function is not None and _only_raises(own.function):
+            # A call that it does not take raises all the same.
+            return None
         before_base = before.base if before is not None else None
         found = self._refused_call(override, before) or self._result(override, before_base)
         return found or self._gained(own, base, before_base)
@@ -292,8 +295,18 @@ def gives_nothing(function: FunctionDeclaration) -> bool:
 
 def _is_stub(function: FunctionDeclaration) -> bool:
     """True for a body that only stands for one: `...`, `pass`, or an exception."""
-    body = [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
-    return all(isinstance(statement, ast.Pass | ast.Raise) for statement in body)
+    return all(isinstance(statement, ast.Pass | ast.Raise) for statement in _statements(function))
+
+
+def _only_raises(function: FunctionDeclaration) -> bool:
+    """True for a body that refuses every call."""
+    statements = _statements(function)
+    return bool(statements) and all(isinstance(statement, ast.Raise) for statement in statements)
+
+
+def _statements(function: FunctionDeclaration) -> list[ast.stmt]:
+    """The statements of a function, without its docstring and `...`."""
+    return [s for s in function.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
 
 
 def _n(word: str) -> str:
