@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from driftcheck.audit_cli import NOTHING, add_model, settings_of
+from driftcheck.audit_cli import COULD_NOT_CHECK, NOTHING, add_model, settings_of
 from driftcheck.errors import DriftcheckError
 
 if TYPE_CHECKING:
@@ -58,20 +59,31 @@ def add_blame(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(fail_on=None)
 
 
-def run_blame(options: argparse.Namespace) -> int:
-    """Prints the commits and gives the exit code."""
+def run_blame(options: argparse.Namespace, complain: Callable[[str], None]) -> int:
+    """Prints the commits and gives the exit code; `complain` is told of failures."""
     from driftcheck.display import progress_display
     from driftcheck.output import check_output, write_file, write_stdout
 
     if options.output is not None:
         check_output(options.output)
+    blames: list[Blame] = []
+    failures: list[DriftcheckError] = []
     with progress_display() as progress:
-        blames = [_blame(client, options, progress) for client in options.clients or ["."]]
-    text = _rendered(blames, options)
-    if options.output is None:
-        write_stdout(text)
-    else:
-        write_file(options.output, text)
+        for client in options.clients or ["."]:
+            try:
+                blames.append(_blame(client, options, progress))
+            except DriftcheckError as error:
+                failures.append(error)
+    if blames:
+        text = _rendered(blames, options)
+        if options.output is None:
+            write_stdout(text)
+        else:
+            write_file(options.output, text)
+    for failure in failures:
+        complain(str(failure))
+    if failures:
+        return COULD_NOT_CHECK
     return NOTHING
 
 

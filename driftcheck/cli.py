@@ -317,7 +317,7 @@ def _fix(options: argparse.Namespace) -> int:
 def _matrix(options: argparse.Namespace) -> int:
     from driftcheck.matrix_cli import run_matrix
 
-    return run_matrix(options)
+    return run_matrix(options, _complain)
 
 
 def _upgrade(options: argparse.Namespace) -> int:
@@ -375,13 +375,13 @@ def _impact(options: argparse.Namespace) -> int:
 def _blame(options: argparse.Namespace) -> int:
     from driftcheck.blame_cli import run_blame
 
-    return run_blame(options)
+    return run_blame(options, _complain)
 
 
 def _forecast(options: argparse.Namespace) -> int:
     from driftcheck.forecast_cli import run_forecast
 
-    return run_forecast(options)
+    return run_forecast(options, _complain)
 
 
 def _explain(options: argparse.Namespace) -> int:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from driftcheck.audit_cli import FINDINGS, NOTHING, add_model, settings_of
+from driftcheck.audit_cli import COULD_NOT_CHECK, FINDINGS, NOTHING, add_model, settings_of
 from driftcheck.errors import DriftcheckError
 
 if TYPE_CHECKING:
@@ -54,8 +55,8 @@ def add_forecast(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(fail_on=None)
 
 
-def run_forecast(options: argparse.Namespace) -> int:
-    """Prints what is ahead of each client and gives the exit code."""
+def run_forecast(options: argparse.Namespace, complain: Callable[[str], None]) -> int:
+    """Prints what is ahead of each client and gives the exit code; `complain` is told of failures."""
     from driftcheck.display import progress_display
     from driftcheck.output import check_output, write_file, write_stdout
 
@@ -75,10 +76,10 @@ def run_forecast(options: argparse.Namespace) -> int:
             write_stdout(text)
         else:
             write_file(options.output, text)
+    for failure in failures:
+        complain(str(failure))
     if failures:
-        for failure in failures[:-1]:
-            sys.stderr.write(f"driftcheck: {failure}\n")
-        raise failures[-1]
+        return COULD_NOT_CHECK
     return FINDINGS if any(forecast.breaks for forecast in forecasts) and not options.exit_zero else NOTHING
 
 

@@ -34,7 +34,11 @@ def releases_of(text: str | None, *, pre: bool = False, offline: bool = False) -
 
     known = offers(DEFAULT_TARGET, Settings(offline=offline))
     versions = [(offer.version, parsed_version(offer.version)) for offer in known if not offer.yanked]
-    return [text for text, version in versions if version is not None and (pre or not version.is_prerelease)]
+    found = [text for text, version in versions if version is not None and (pre or not version.is_prerelease)]
+    if not found:
+        where = "in the cache, and --offline asks no index" if offline else "on the index"
+        raise DriftcheckError(f"no release of {DEFAULT_TARGET} is {where}")
+    return found
 
 
 def matrix(

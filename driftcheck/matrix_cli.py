@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from driftcheck.audit_cli import COULD_NOT_CHECK, FINDINGS, NOTHING, add_model
@@ -52,8 +53,8 @@ def add_matrix(parser: argparse.ArgumentParser) -> None:
     report.add_argument("--exit-zero", action="store_true", help="exit with 0 whatever is found")
 
 
-def run_matrix(options: argparse.Namespace) -> int:
-    """Prints the matrix of each client and gives the exit code."""
+def run_matrix(options: argparse.Namespace, complain: Callable[[str], None]) -> int:
+    """Prints the matrix of each client and gives the exit code; `complain` is told of failures."""
     from driftcheck.display import progress_display
     from driftcheck.matrix import releases_of
     from driftcheck.output import check_output, write_file, write_stdout
@@ -75,11 +76,10 @@ def run_matrix(options: argparse.Namespace) -> int:
             write_stdout(text)
         else:
             write_file(options.output, text)
-    if failures:
-        for failure in failures[:-1]:
-            sys.stderr.write(f"driftcheck: {failure}\n")
-        raise failures[-1]
-    if any(release.fault is not None for matrix in matrices for release in matrix.releases):
+    told = [*map(str, failures), *(fault for matrix in matrices for fault in _faults(matrix))]
+    for each in told:
+        complain(each)
+    if told:
         return COULD_NOT_CHECK
     return FINDINGS if any(matrix.too_wide for matrix in matrices) and not options.exit_zero else NOTHING
 
@@ -100,6 +100,16 @@ def _matrix(client: str, releases: list[str], options: argparse.Namespace, progr
         remember=not options.no_cache,
         progress=progress,
     )
+
+
+def _faults(matrix: Matrix) -> Iterator[str]:
+    """What to say where releases could not be read: how many, and why the first one."""
+    from driftcheck.report.layout import counted
+
+    unread = [release for release in matrix.releases if release.fault is not None]
+    if unread:
+        number = counted(len(unread), "release")
+        yield f"{matrix.client.name}: {number} could not be read ({unread[0].version}: {unread[0].fault})"
 
 
 def _rendered(matrices: list[Matrix], options: argparse.Namespace) -> str:

@@ -210,6 +210,18 @@ def test_nothing_found(clone: Clone) -> None:
     assert (found.findings, found.commits) == ((), 1)
 
 
+def test_a_client_that_cannot_be_checked_leaves_the_others(
+    clone: Clone, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "app.py").write_text("import vllm\n", encoding="utf-8")
+    ends = ["--repository", str(clone.folder), "--baseline", "v1.0.0"]
+    assert main(["blame", str(tmp_path / "gone.py"), str(tmp_path / "app.py"), *ends]) == 2
+    said = capsys.readouterr()
+    assert "Nothing to blame on a commit" in said.out
+    assert said.err.count("\n") == 1
+    assert "gone.py" in said.err
+
+
 def test_files_that_could_not_be_read_are_told(clone: Clone) -> None:
     (notice,) = blamed(clone, "import vllm\ndef f(:\n").notices[-1:]
     assert notice.startswith("not checked: a file that can't be read (app.py: syntax error on line 2")
