@@ -62,7 +62,9 @@ class Footprint:
         come_and_gone = {path for path in differ if path not in self.files or path not in now}
         if any(_module_name(path).encode() in self.names for path in come_and_gone):
             return False
-        return not any(self._holds_word(target.read(path)) for path in differ if path in now)
+        new = [path for path in differ if path in now]
+        # Of a new extension module, or a file that can't be read, nobody knows what it holds.
+        return all(now[path] for path in new) and not any(self._holds_word(target.read(path)) for path in new)
 
     def _holds_word(self, source: bytes) -> bool:
         return not self.words.isdisjoint(_WORD.findall(source))

@@ -9,6 +9,7 @@ import pytest
 
 from driftcheck.audit import Sources
 from driftcheck.cli import main
+from driftcheck.errors import DriftcheckError
 from driftcheck.footprints import footprint_of
 from driftcheck.origins.parts import PartialTree
 from driftcheck.tree import MemoryTree
@@ -84,6 +85,26 @@ def test_a_new_file_is_found_by_the_words_that_were_looked_for(tmp_path: Path) -
     more = "class More(Engine):\n    def never_there(self): ...\n"
     assert not is_untouched(tmp_path, {"vllm/more.py": more}, client=client)
     assert is_untouched(tmp_path, {"vllm/more.py": more.replace("never", "rarely")}, client=client)
+
+
+class ReleaseTree(MemoryTree):
+    """A tree that has its extension modules by their names only, as that of a release."""
+
+    def read(self, path: str) -> bytes:
+        if path.endswith(".so"):
+            raise DriftcheckError(f"{path} is an extension module, which is not read")
+        return super().read(path)
+
+    def digest(self, path: str) -> str:
+        self.read(path)
+        return super().digest(path)
+
+
+def test_a_new_extension_module_is_looked_at(tmp_path: Path) -> None:
+    before = target({}, tmp_path)
+    sources = Sources(MemoryTree({"app.py": CLIENT}, "app"), before, before, None, (), None, None, tmp_path)
+    after = ReleaseTree({**TARGET, "vllm/_C.abi3.so": b""}, "vllm", "1.0.0")
+    assert not footprint_of(sources, tmp_path).is_untouched(after)
 
 
 def test_what_was_kept_is_taken_where_it_holds(tmp_path: Path) -> None:
