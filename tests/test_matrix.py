@@ -158,6 +158,24 @@ def test_json_and_markdown_say_the_same() -> None:
     assert "- write: vllm\\>=2,\\<4" in markdown
 
 
+def test_what_was_not_looked_at_is_said() -> None:
+    assert "  write     vllm>=2 (nothing older than 2 or newer than 3 was looked at)\n" in render_matrix(
+        [found("2", "3")], width=100
+    )
+    assert "  write     vllm>=2 (nothing newer than 3 was looked at)\n" in render_matrix(
+        [found("1", "2", "3")], width=100
+    )
+    assert "vllm>=2,<4 (nothing older than 2 was looked at)\n" in render_matrix([found("2", "3", "4")], width=100)
+
+
+def test_metadata_that_allow_nothing_of_it() -> None:
+    text = render_matrix([found("2", "3", requirement="vllm==1")], width=100)
+    assert "requires  vllm==1: too narrow, 2, 3 would do as well" in text
+    assert "vllm==1: which allows none of these releases" in render_matrix(
+        [found("4", "5", requirement="vllm==1")], width=100
+    )
+
+
 class Page(HTMLParser):
     """What a page consists of, and whether all that is opened is closed."""
 

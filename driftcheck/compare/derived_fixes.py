@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import combinations
 
+from driftcheck.compare.annotations import types_differ
 from driftcheck.compare.bind import BindingProblem
 from driftcheck.compare.counterparts import counterparts, near_name
 from driftcheck.compare.relocation import NewHome, Relocation
@@ -234,7 +235,11 @@ def _unknown(
     renamed = counterparts(before, callee.signature).get(name) if before is not None else None
     if renamed is not None and renamed != name and renamed not in given:
         parameter = callee.signature.parameter(renamed)
-        if parameter is not None and parameter.kind is not ParameterKind.POSITIONAL_ONLY:
+        if (
+            parameter is not None
+            and parameter.kind is not ParameterKind.POSITIONAL_ONLY
+            and _is_like(before, name, parameter)
+        ):
             edit = Edit("rename-argument", location, (("argument", name), ("to", renamed)))
             return Fix("unsafe", f"pass it as {renamed}", (edit,))
     if before is None or (problem.raises is None and problem.certainty.value == "possible"):
@@ -243,6 +248,12 @@ def _unknown(
         # What is declared never took it, so something else must have.
         return None
     return Fix("unsafe", f"leave {name} out", (Edit("remove-argument", location, (("argument", name),)),))
+
+
+def _is_like(before: Signature | None, name: str, successor: Parameter) -> bool:
+    """False where a parameter of another type stands in the place of one that is gone."""
+    gone = before.parameter(name) if before is not None else None
+    return gone is None or not types_differ(gone.annotation, successor.annotation)
 
 
 def _named(usage: CallUsage, now: Signature, before: Signature) -> Fix | None:

@@ -241,7 +241,7 @@ def commit_named(folder: Path, ref: str) -> str:
     """The whole name of the commit that a ref stands for; raises DriftcheckError where there is no clone or ref."""
     inside = git_output(folder, "rev-parse", "--git-dir", check=False)
     if not inside:
-        raise DriftcheckError(f"{folder} is not a git repository; name a local clone as git+FOLDER@ref")
+        raise DriftcheckError(f"{folder} is not a git repository; name the folder of a local clone")
     found = git_output(folder, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}", check=False)
     lines = [line for line in found.decode().split() if re.fullmatch(r"[0-9a-f]{40,64}", line)]
     if not lines:

@@ -92,7 +92,18 @@ def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
     else:
         yield "requires", f"{matrix.requirement}: {_judged(matrix)}"
     if matrix.bound is not None:
-        yield "write", matrix.bound
+        yield "write", f"{matrix.bound}{_edges(matrix)}"
+
+
+def _edges(matrix: Matrix) -> str:
+    """What the range to be written rests on, where it goes to the edge of what was looked at."""
+    assert matrix.bound is not None
+    oldest, newest = matrix.releases[0].version, matrix.releases[-1].version
+    edges = [f"older than {oldest}"] if matrix.bound.startswith(f"{matrix.target}>={oldest},") else []
+    if "<" not in matrix.bound:
+        edges = [f"older than {oldest}"] if matrix.bound == f"{matrix.target}>={oldest}" else []
+        edges.append(f"newer than {newest}")
+    return f" (nothing {' or '.join(edges)} was looked at)" if edges else ""
 
 
 def first_breaks(matrix: Matrix) -> list[ReleaseVerdict]:
@@ -115,7 +126,8 @@ def _judged(matrix: Matrix) -> str:
     if narrow:
         parts.append(f"too narrow, {_versions([release.version for release in narrow])} would do as well")
     if not parts:
-        parts.append("which is right for these releases")
+        is_there = any(release.is_allowed for release in matrix.releases)
+        parts.append("which is right for these releases" if is_there else "which allows none of these releases")
     return "; ".join(parts)
 
 
