@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import signal
 import threading
+import time
 import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -15,6 +16,7 @@ from driftcheck.extract.extraction import LostWorkerError
 
 # What another process says of a death can come before the death itself is to be seen, in seconds.
 _SETTLING = 1.0
+_MOMENT = 0.01
 # How many seconds vLLM has to notice by itself that a process is gone.
 _PATIENCE = 60.0
 
@@ -72,11 +74,25 @@ class Workers:
             _thread.interrupt_main()
 
 
+def _exit_code(process: BaseProcess) -> int | None:
+    """How a process that is gone has ended, None where that does not come to be known.
+
+    vLLM waits for it as well. Only one of two that wait is told by the system, and the other learns it a moment later.
+    """
+    end = time.monotonic() + _SETTLING / 2
+    code = process.exitcode
+    while code is None and time.monotonic() < end:
+        time.sleep(_MOMENT)
+        code = process.exitcode
+    return code
+
+
 def _told(process: BaseProcess) -> str:
     """Which process has ended, and how; the names that vLLM gives end with the rank."""
-    process.join(_SETTLING)  # vLLM waits for it as well, and only one is told at once
-    code = process.exitcode
-    if code is None or code >= 0:
+    code = _exit_code(process)
+    if code is None:
+        return f"{process.name} has ended"
+    if code >= 0:
         return f"{process.name} has ended with exit code {code}"
     reason = ", as the kernel does where memory runs out" if -code == signal.SIGKILL else ""
     return f"{process.name} was ended by {signal.Signals(-code).name}{reason}"
