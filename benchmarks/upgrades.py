@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from driftcheck.audit import Held, sources_of
+from driftcheck.audit import sources_of
 from driftcheck.compare.couplings import Coupling, couplings
 from driftcheck.compare.standing import Standings
 from driftcheck.compare.standing_changes import standing_changes
@@ -29,6 +29,7 @@ from driftcheck.knowledge import knowledge_of
 from driftcheck.model import Finding, Report, Severity
 from driftcheck.origins.select import client_tree
 from driftcheck.origins.settings import Settings
+from driftcheck.readings import Readings
 from driftcheck.symbol_history import Standing
 from driftcheck.symbol_upgrade import ChangedSymbol, Role, Upgrade, Use
 from driftcheck.tree import SourceTree
@@ -188,12 +189,12 @@ def _used(client: SourceTree, release: str) -> tuple[list[Coupling], Standings]:
     """All that a client couples to on the release that it was made for, and that release."""
     name = f"vllm=={release}"
 
-    def asked(report: Report, held: Held) -> tuple[list[Coupling], Standings]:
-        assert held.before is not None
+    def asked(report: Report, readings: Readings) -> tuple[list[Coupling], Standings]:
+        assert readings.before is not None
         assert report.baseline is not None
         knowledge = knowledge_of([report.target.name])
-        standings = Standings(held.reading.program, knowledge.environment if knowledge is not None else None)
-        return couplings(held.reading, held.reading, held.before), standings
+        standings = Standings(readings.reading.program, knowledge.environment if knowledge is not None else None)
+        return couplings(readings.reading, readings.reading, readings.before), standings
 
     return sources_of(client, against=name, baseline=name, static=True).asked(asked)
 

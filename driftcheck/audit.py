@@ -13,10 +13,8 @@ from driftcheck.assembly import completed, fingerprinted, quoted, without_conseq
 from driftcheck.compare.confirm import Judged
 from driftcheck.compare.contracts import broken_contracts, explained, reasons_of
 from driftcheck.compare.duck_typing import duck_typing
-from driftcheck.compare.earlier import Before
 from driftcheck.compare.findings import Findings
 from driftcheck.compare.hidden import hidden_drift, mocked
-from driftcheck.compare.reading import Reading
 from driftcheck.compare.relocation import Relocation
 from driftcheck.compare.tally import Result, answer, counts
 from driftcheck.errors import DriftcheckError
@@ -46,19 +44,6 @@ class _Runtime:
     timeout: float | None
     cache_folder: Path | None
     cache_key: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What an audit has read, for further questions: the client under the target, and what the baseline says of it.
-
-    `earlier` is the baseline, which can be asked more, None where there is none or it is the target. It has not gone
-    through the client itself where that was left to another process.
-    """
-
-    reading: Reading
-    before: Before | None
-    earlier: Reading | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,12 +87,12 @@ class Sources:
         remembered = self._remembered(self.client)
         return remembered.report() if remembered is not None else None
 
-    def asked(self, question: Callable[[Report, Held], _Answer]) -> _Answer:
+    def asked(self, question: Callable[[Report, Readings], _Answer]) -> _Answer:
         """What a question about the report on the client, made anew, and about all that was read for it comes to."""
         with _uncollected():
             readings = Readings(self.client, self.target, self.baseline, self.model)
             report = _Audit(readings).report(self.model, self.chosen, list(self.notices), self.runtime)
-            return question(report, Held(readings.reading, readings.before, readings.earlier))
+            return question(report, readings)
 
     def _remembered(self, client: SourceTree) -> Remembered | None:
         """Where the report on a client is kept."""

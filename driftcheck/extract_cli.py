@@ -266,7 +266,7 @@ def _check_release(*, is_forced: bool) -> None:
             raise DriftcheckError(f"what extraction uses of vllm can't be audited: {error}; --force goes on") from error
         return
     for finding in findings:
-        place = f"{finding.location.path}:{finding.location.line}"
+        place = finding.location.place
         _show([("drift", f"{place} {finding.kind.value}: {finding.message}")])
     if findings and not is_forced:
         raise DriftcheckError(

@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from driftcheck.assembly import completed, fingerprinted, unread
-from driftcheck.audit import Held, Sources
+from driftcheck.audit import Sources
 from driftcheck.compare.announcements import Announcements
 from driftcheck.compare.deprecation import ending_release
 from driftcheck.model import Finding, Kind, Report, Severity
 from driftcheck.origins.names import parsed_version
+from driftcheck.readings import Readings
 from driftcheck.upstream import AnnouncedEnd, Forecast
 
 
@@ -31,9 +32,9 @@ def forecast_of(sources: Sources, counts: Callable[[Report], Report] = lambda re
     return Forecast(report.client, report.target, report.baseline, breaks, ends, notices)
 
 
-def _announced(report: Report, held: Held) -> Report:
+def _announced(report: Report, readings: Readings) -> Report:
     """The report with what the target announces besides."""
-    reading = held.reading
+    reading = readings.reading
     found = Announcements(reading.program).findings(reading.judged)
     known = {(finding.location.path, finding.location.line) for finding in report.findings if _is_end(finding)}
     lines = {module.path: module.lines for module in reading.client.modules}

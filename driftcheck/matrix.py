@@ -225,7 +225,7 @@ def _notices(read: Sequence[Report], verdicts: Sequence[ReleaseVerdict], *, uses
     counted = {finding.identity for verdict in verdicts for finding in verdict.breaks}
     left = [finding for finding in _severe(read[-1]) if finding.identity not in counted]
     if left:
-        place = f"{left[0].location.path}:{left[0].location.line}: {left[0].message}"
+        place = f"{left[0].location.place}: {left[0].message}"
         number = "a finding" if len(left) == 1 else f"{len(left):,} findings"
         yield f"not counted: {number} that all of these releases have ({place})"
 

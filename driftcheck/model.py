@@ -144,6 +144,11 @@ class Location:
     end_line: int = 0
     end_column: int = 0
 
+    @property
+    def place(self) -> str:
+        """The file and the line, as editors take them."""
+        return f"{self.path}:{self.line}"
+
 
 @dataclass(frozen=True, slots=True)
 class Argument:

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from driftcheck.assembly import unread
-from driftcheck.audit import Held, Sources
+from driftcheck.audit import Sources
 from driftcheck.compare.behaviour import behaviour
 from driftcheck.compare.couplings import couplings
 from driftcheck.compare.standing import Standings
 from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import knowledge_of
 from driftcheck.model import Finding, Report, Severity
+from driftcheck.readings import Readings
 from driftcheck.symbol_upgrade import BrokenSymbol, SourcePlace, Upgrade
 
 
@@ -36,18 +37,18 @@ def upgrade_of(
 
 
 def _upgrade(
-    audited: Report, held: Held, *, selected: Callable[[Report], Report], is_excluded: Callable[[str], bool]
+    audited: Report, readings: Readings, *, selected: Callable[[Report], Report], is_excluded: Callable[[str], bool]
 ) -> Upgrade:
     report = selected(audited)
-    assert report.baseline is not None and held.before is not None
-    earlier = held.earlier if held.earlier is not None else held.reading
-    knowledge = knowledge_of(held.reading.program.target_index.top_level)
+    assert report.baseline is not None and readings.before is not None
+    earlier = readings.earlier if readings.earlier is not None else readings.reading
+    knowledge = knowledge_of(readings.reading.program.target_index.top_level)
     environment = knowledge.environment if knowledge is not None else None
-    target, baseline = Standings(held.reading.program, environment), Standings(earlier.program, environment)
+    target, baseline = Standings(readings.reading.program, environment), Standings(earlier.program, environment)
     breaks = [finding for finding in report.findings if _breaks(finding)]
     found = [
         coupling
-        for coupling in couplings(held.reading, earlier, held.before)
+        for coupling in couplings(readings.reading, earlier, readings.before)
         if not is_excluded(coupling.use.location.path)
     ]
     compared = behaviour(found, target, baseline, {finding.symbol for finding in breaks})
@@ -99,7 +100,7 @@ def _notices(report: Report) -> Iterator[str]:
         if finding.drift is False and finding.severity.rank >= Severity.SILENT.rank
     ]
     if old:
-        place = f"{old[0].location.path}:{old[0].location.line}: {old[0].message}"
+        place = f"{old[0].location.place}: {old[0].message}"
         number = "a finding" if len(old) == 1 else f"{len(old):,} findings"
         yield f"not counted: {number} that the older release has as well ({place})"
     if report.accepted:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from driftcheck.model import Finding, TargetSummary
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
-from driftcheck.report.layout import counted, named, wrap
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, brief_finding_json, json_text, origin_json, target_json
+from driftcheck.report.layout import counted, hanging, named, sourced, wrap
 from driftcheck.report.placed import headline
 from driftcheck.upstream import Blame, BlamedFinding, Commit
 
 _SHORT = 12
 _INDENT = 4
+# Where the target proves a finding is the matter of an audit; here it is the commit.
+_OF_THE_TARGET = ("evidence", "evidence_line")
 
 
 def render_blame(blame: Blame, *, width: int) -> str:
@@ -24,28 +25,22 @@ def _text(blame: Blame, width: int) -> Iterator[str]:
     yield from wrap(_heading(blame), width)
     for group in _groups(blame):
         yield ""
-        yield from _wrapped(_made(group[0]), width, 0, _INDENT)
+        yield from _wrapped(_made(group[0]), width, 0)
         for each in group:
-            place = f"{each.finding.location.path}:{each.finding.location.line}"
-            yield from _wrapped(f"{place}: {headline(each.finding)}", width, 2, _INDENT)
+            place = each.finding.location.place
+            yield from _wrapped(f"{place}: {headline(each.finding)}", width, 2)
     yield ""
     yield from wrap(_end(blame), width)
     for notice in blame.notices:
-        yield from _wrapped(f"note: {notice}", width, 0, _INDENT)
+        yield from _wrapped(f"note: {notice}", width, 0)
 
 
-def _wrapped(text: str, width: int, first: int, indent: int) -> Iterator[str]:
-    head, *others = wrap(text, max(width - indent, 30), first - indent)
-    yield f"{'':{first}}{head}"
-    yield from (f"{'':{indent}}{line}" for line in others)
+def _wrapped(text: str, width: int, first: int) -> Iterator[str]:
+    return hanging(" " * first, text, indent=_INDENT, width=width, first=first - _INDENT)
 
 
 def _heading(blame: Blame) -> str:
-    return f"{named(blame.client.name, blame.client.version)}: {_release(blame.baseline)} to {_release(blame.target)}"
-
-
-def _release(target: TargetSummary) -> str:
-    return f"{named(target.name, target.version)} ({target.origin})"
+    return f"{named(blame.client.name, blame.client.version)}: {sourced(blame.baseline)} to {sourced(blame.target)}"
 
 
 def _groups(blame: Blame) -> list[list[BlamedFinding]]:
@@ -104,7 +99,7 @@ def _markdown(blame: Blame) -> Iterator[str]:
         yield "| --- | --- | --- |"
     for group in _groups(blame):
         for each in group:
-            place = code(f"{each.finding.location.path}:{each.finding.location.line}")
+            place = code(each.finding.location.place)
             yield f"| {plain(_made(each))} | {place} | {plain(headline(each.finding))} |"
     if blame.findings:
         yield ""
@@ -119,9 +114,9 @@ def render_blame_json(blames: Sequence[Blame]) -> str:
 
 def _json(blame: Blame) -> dict[str, Json]:
     return {
-        "client": {"name": blame.client.name, "version": blame.client.version, "origin": blame.client.origin},
-        "target": _target(blame.target),
-        "baseline": _target(blame.baseline),
+        "client": origin_json(blame.client),
+        "target": target_json(blame.target),
+        "baseline": target_json(blame.baseline),
         "findings": [_finding(each) for each in blame.findings],
         "other_findings": blame.others,
         "commits": blame.commits,
@@ -130,22 +125,10 @@ def _json(blame: Blame) -> dict[str, Json]:
     }
 
 
-def _target(target: TargetSummary) -> dict[str, Json]:
-    return {"name": target.name, "version": target.version, "origin": target.origin, "chosen": target.chosen}
-
-
 def _finding(each: BlamedFinding) -> dict[str, Json]:
-    finding: Finding = each.finding
+    brief = brief_finding_json(each.finding)
     return {
-        "kind": finding.kind.value,
-        "severity": finding.severity.value,
-        "certainty": finding.certainty.value,
-        "path": finding.location.path,
-        "line": finding.location.line,
-        "symbol": finding.symbol,
-        "parameter": finding.parameter,
-        "message": finding.message,
-        "fingerprint": finding.fingerprint,
+        **{name: value for name, value in brief.items() if name not in _OF_THE_TARGET},
         "commit": None if each.commit is None else _commit_json(each.commit),
         "merge": None if each.merge is None else _commit_json(each.merge),
         "lost": each.is_lost,

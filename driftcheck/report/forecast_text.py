@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Finding
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
-from driftcheck.report.layout import counted, named, wrap
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, brief_finding_json, json_text, origin_json
+from driftcheck.report.layout import counted, hanging, named, sourced, wrap
 from driftcheck.report.placed import headline
 from driftcheck.upstream import AnnouncedEnd, Forecast
 
@@ -23,21 +23,17 @@ def _text(forecast: Forecast, width: int) -> Iterator[str]:
         yield ""
         yield label
         for finding in findings:
-            head, *others = wrap(f"{_place(finding)}: {headline(finding)}", max(width - 4, 30))
-            yield f"  {head}"
-            yield from (f"    {line}" for line in others)
+            yield from hanging("  ", f"{finding.location.place}: {headline(finding)}", indent=4, width=width)
     yield ""
     yield from wrap(_end(forecast), width)
     for notice in forecast.notices:
-        head, *others = wrap(f"note: {notice}", max(width - 4, 30))
-        yield head
-        yield from (f"    {line}" for line in others)
+        yield from hanging("", f"note: {notice}", indent=4, width=width)
 
 
 def _heading(forecast: Forecast) -> str:
-    client, target, baseline = forecast.client, forecast.target, forecast.baseline
+    client, baseline = forecast.client, forecast.baseline
     written = f", written for {baseline.version}" if baseline is not None and baseline.version else ""
-    return f"{named(client.name, client.version)}{written}: {named(target.name, target.version)} ({target.origin})"
+    return f"{named(client.name, client.version)}{written}: {sourced(forecast.target)}"
 
 
 def _sections(forecast: Forecast) -> Iterator[tuple[str, tuple[Finding, ...]]]:
@@ -72,10 +68,6 @@ def _end(forecast: Forecast) -> str:
     return f"{counted(len(forecast.breaks) + ending, 'usage')} to see to: {', '.join(parts)}."
 
 
-def _place(finding: Finding) -> str:
-    return f"{finding.location.path}:{finding.location.line}"
-
-
 def render_forecasts_markdown(forecasts: Sequence[Forecast]) -> str:
     """The same as Markdown: a table a client."""
     return "\n".join("".join(f"{line}\n" for line in _markdown(forecast)) for forecast in forecasts)
@@ -92,7 +84,7 @@ def _markdown(forecast: Forecast) -> Iterator[str]:
         yield "| --- | --- | --- |"
     for label, findings in sections:
         when = plain(label.partition(":")[0])
-        yield from (f"| {when} | {code(_place(finding))} | {plain(headline(finding))} |" for finding in findings)
+        yield from (f"| {when} | {code(finding.location.place)} | {plain(headline(finding))} |" for finding in findings)
     if sections:
         yield ""
     yield plain(_end(forecast))
@@ -105,35 +97,18 @@ def render_forecasts_json(forecasts: Sequence[Forecast]) -> str:
 
 
 def _json(forecast: Forecast) -> dict[str, Json]:
-    target = forecast.target
     return {
-        "client": {"name": forecast.client.name, "version": forecast.client.version, "origin": forecast.client.origin},
-        "target": {"name": target.name, "version": target.version, "origin": target.origin},
+        "client": origin_json(forecast.client),
+        "target": origin_json(forecast.target),
         "baseline": forecast.baseline.version if forecast.baseline is not None else None,
-        "breaks": [_finding(finding) for finding in forecast.breaks],
+        "breaks": [brief_finding_json(finding) for finding in forecast.breaks],
         "ends": [
             {
                 "release": end.release,
                 "overdue": end.is_overdue,
-                "usages": [_finding(finding) for finding in end.findings],
+                "usages": [brief_finding_json(finding) for finding in end.findings],
             }
             for end in forecast.ends
         ],
         "notices": list(forecast.notices),
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Json]:
-    return {
-        "kind": finding.kind.value,
-        "severity": finding.severity.value,
-        "certainty": finding.certainty.value,
-        "path": finding.location.path,
-        "line": finding.location.line,
-        "symbol": finding.symbol,
-        "parameter": finding.parameter,
-        "message": finding.message,
-        "evidence": finding.evidence.path,
-        "evidence_line": finding.evidence.line,
-        "fingerprint": finding.fingerprint,
     }

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from driftcheck.model import Finding, TargetSummary
+from driftcheck.model import Finding
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
-from driftcheck.report.layout import cells, counted, named, wrap
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, brief_finding_json, json_text, origin_json
+from driftcheck.report.layout import cells, counted, hanging, named, sourced, wrap
 from driftcheck.upstream import BrokenSymbol, ClientImpact, Impact
 
 _HEAD = ("clients", "usages")
@@ -37,25 +37,17 @@ def _text(impact: Impact, width: int, *, with_places: bool) -> Iterator[str]:
             continue
         for client, findings in broken.clients:
             yield f"{'':{indent}}{_name(client)}"
-            yield from (f"{'':{indent + 2}}{_place(finding)}  {finding.kind.value}" for finding in findings)
+            yield from (f"{'':{indent + 2}}{finding.location.place}  {finding.kind.value}" for finding in findings)
     rows = list(_clients(impact))
     if rows:
         yield ""
     first = max((cells(label) for label, _ in rows), default=0)
     for label, said in rows:
-        head, *others = wrap(said, max(width - first - 4, 30))
-        yield f"  {label:<{first}}  {head}"
-        yield from (f"{'':{first + 4}}{line}" for line in others)
+        yield from hanging(f"  {label:<{first}}  ", said, indent=first + 4, width=width)
 
 
 def _change(impact: Impact) -> str:
-    return (
-        f"{_release(impact.before)} to {_release(impact.after)}, {counted(len(impact.changed), 'source file')} changed"
-    )
-
-
-def _release(target: TargetSummary) -> str:
-    return f"{named(target.name, target.version)} ({target.origin})"
+    return f"{sourced(impact.before)} to {sourced(impact.after)}, {counted(len(impact.changed), 'source file')} changed"
 
 
 def _verdict(impact: Impact) -> str:
@@ -98,10 +90,6 @@ def _name(client: ClientImpact) -> str:
     return named(client.name, client.version)
 
 
-def _place(finding: Finding) -> str:
-    return f"{finding.location.path}:{finding.location.line}"
-
-
 def _clients(impact: Impact) -> Iterator[tuple[str, str]]:
     """What there is to say of the clients besides what breaks in them, as (label, sentence)."""
     fitting = [client for client in impact.clients if client.fault is None and not client.breaks]
@@ -142,7 +130,7 @@ def _markdown(impact: Impact, *, with_places: bool) -> Iterator[str]:
     if with_places:
         for broken in impact.symbols:
             for client, findings in broken.clients:
-                places = ", ".join(code(_place(finding)) for finding in findings)
+                places = ", ".join(code(finding.location.place) for finding in findings)
                 yield f"- {code(broken.symbol)} in {plain(_name(client))}: {places}"
         yield ""
     for label, said in _clients(impact):
@@ -153,17 +141,13 @@ def render_impact_json(impact: Impact) -> str:
     """The same as one object, ASCII throughout, with every place."""
     document: Json = {
         "schema": SCHEMA_VERSION,
-        "before": _target(impact.before),
-        "after": _target(impact.after),
+        "before": origin_json(impact.before),
+        "after": origin_json(impact.after),
         "changed": list(impact.changed),
         "symbols": [_symbol(broken) for broken in impact.symbols],
         "clients": [_client(client) for client in impact.clients],
     }
     return json_text(document)
-
-
-def _target(target: TargetSummary) -> dict[str, Json]:
-    return {"name": target.name, "version": target.version, "origin": target.origin}
 
 
 def _symbol(broken: BrokenSymbol) -> dict[str, Json]:
@@ -192,18 +176,7 @@ def _client(client: ClientImpact) -> dict[str, Json]:
 
 
 def _breaks(findings: Sequence[Finding]) -> list[Json]:
+    """The findings, without the symbol that they stand under."""
     return [
-        {
-            "kind": finding.kind.value,
-            "severity": finding.severity.value,
-            "certainty": finding.certainty.value,
-            "path": finding.location.path,
-            "line": finding.location.line,
-            "parameter": finding.parameter,
-            "message": finding.message,
-            "evidence": finding.evidence.path,
-            "evidence_line": finding.evidence.line,
-            "fingerprint": finding.fingerprint,
-        }
-        for finding in findings
+        {name: value for name, value in brief_finding_json(finding).items() if name != "symbol"} for finding in findings
     ]

@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from driftcheck.model import (
     Accepted,
+    ClientSummary,
     Evidence,
     Finding,
     Fix,
@@ -70,6 +71,28 @@ def _report(report: Report, *, explain_unresolved: bool) -> dict[str, Json]:
 def target_json(target: TargetSummary) -> dict[str, Json]:
     """A release of the target as one object."""
     return {"name": target.name, "version": target.version, "origin": target.origin, "chosen": target.chosen}
+
+
+def origin_json(thing: ClientSummary | TargetSummary) -> dict[str, Json]:
+    """What a client or a release is, and where it came from."""
+    return {"name": thing.name, "version": thing.version, "origin": thing.origin}
+
+
+def brief_finding_json(finding: Finding) -> dict[str, Json]:
+    """A finding as one object, as far as a report on several releases or clients has it."""
+    return {
+        "kind": finding.kind.value,
+        "severity": finding.severity.value,
+        "certainty": finding.certainty.value,
+        "path": finding.location.path,
+        "line": finding.location.line,
+        "symbol": finding.symbol,
+        "parameter": finding.parameter,
+        "message": finding.message,
+        "evidence": finding.evidence.path,
+        "evidence_line": finding.evidence.line,
+        "fingerprint": finding.fingerprint,
+    }
 
 
 def _usages(usages: UsageCounts) -> dict[str, Json]:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from driftcheck.model import TargetSummary
 
 Piece = tuple[str, str]
 """Harmless text and the name of its style, "" for none."""
 
 Line = tuple[Piece, ...]
+
+# Text that is hung beside something long gets so many cells, whatever the terminal has.
+_NARROWEST = 30
 
 
 def cells(text: str) -> int:
@@ -46,6 +51,13 @@ def wrap(text: str, width: int, first: int = 0) -> list[str]:
     return lines
 
 
+def hanging(label: str, text: str, *, indent: int, width: int, first: int = 0) -> Iterator[str]:
+    """The text after a label, and its further lines indented; see `wrap` for `first`."""
+    head, *others = wrap(text, max(width - indent, _NARROWEST), first)
+    yield f"{label}{head}"
+    yield from (f"{'':{indent}}{line}" for line in others)
+
+
 def pack(parts: Sequence[str], width: int) -> list[str]:
     """The parts, each followed by a comma, on as few lines as hold them in `width` cells."""
     lines: list[str] = []
@@ -60,6 +72,11 @@ def pack(parts: Sequence[str], width: int) -> list[str]:
 def named(name: str, version: str | None) -> str:
     """A thing and its version, where it has one: `vllm 0.16.0`."""
     return f"{name} {version}" if version else name
+
+
+def sourced(release: TargetSummary) -> str:
+    """A release and where it came from: `vllm 0.16.0 (release on the index)`."""
+    return f"{named(release.name, release.version)} ({release.origin})"
 
 
 def counted(number: int, singular: str, plural: str = "") -> str:

@@ -21,7 +21,7 @@ td:first-child, td:nth-child(2) { white-space: nowrap }
 code { font-family: ui-monospace, monospace; font-size: .92em; overflow-wrap: anywhere }
 .fits { color: var(--good) } .breaks { color: var(--bad) } .unread { color: var(--quiet) }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem } dt { font-weight: 600 } dd { margin: 0 }
-summary { cursor: pointer } li { margin: .4rem 0 } .where { color: var(--quiet) }
+summary { cursor: pointer } li { margin: .4rem 0 }
 section { display: none } section:target { display: block } body:has(section:target) main { display: none }
 """
 # Sorts the table whose head is pressed; a second time the other way round.
@@ -119,7 +119,7 @@ def _row(place: int, run: Run, pages: Mapping[Identity, str]) -> Iterator[str]:
 
 def _item(finding: Finding, anchor: str, *, is_new: bool) -> str:
     new = " <strong>new</strong>" if is_new else ""
-    link = f'<a href="#{anchor}"><code>{_text(_place(finding))}</code></a>'
+    link = f'<a href="#{anchor}"><code>{_text(finding.location.place)}</code></a>'
     return f"<li>{link} {_text(finding.message + _doubt(finding))}{new}</li>"
 
 
@@ -168,7 +168,7 @@ def _finding_page(entry: _Entry) -> Iterator[str]:
     versions = ", ".join(release.version for release in entry.releases)
     told_of = [
         ("kind", f"{finding.severity.value} {finding.kind.value}{_doubt(finding)}"),
-        ("place", _place(finding)),
+        ("place", finding.location.place),
         ("code", finding.snippet),
         ("symbol", finding.symbol),
         ("raises", finding.raises or ""),
@@ -180,10 +180,6 @@ def _finding_page(entry: _Entry) -> Iterator[str]:
         if said:
             yield f"<dt>{_text(label)}</dt><dd><code>{_text(said)}</code></dd>"
     yield "</dl></section>"
-
-
-def _place(finding: Finding) -> str:
-    return f"{finding.location.path}:{finding.location.line}"
 
 
 def _doubt(finding: Finding) -> str:

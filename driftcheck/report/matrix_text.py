@@ -9,8 +9,8 @@ from packaging.version import Version
 
 from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Severity
 from driftcheck.report.harmless import harmless
-from driftcheck.report.json_report import SCHEMA_VERSION, Json, json_text
-from driftcheck.report.layout import cells, counted, named, wrap
+from driftcheck.report.json_report import SCHEMA_VERSION, Json, brief_finding_json, json_text, origin_json
+from driftcheck.report.layout import cells, counted, hanging, named, wrap
 
 _LABEL_WIDTH = len("requires")
 # Of a longer message the rest is in the other formats.
@@ -77,7 +77,7 @@ def told(run: Run) -> str:
         return "some of that is right again"
     finding = run.new[0]
     more = f" (and {len(run.new) - 1:,} more)" if len(run.new) > 1 else ""
-    return f"{finding.location.path}:{finding.location.line}: {finding.message}{more}"
+    return f"{finding.location.place}: {finding.message}{more}"
 
 
 def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
@@ -120,7 +120,7 @@ def _judged(matrix: Matrix) -> str:
     if wide:
         first = wide[0]
         finding = first.breaks[0]
-        place = f"{finding.location.path}:{finding.location.line}"
+        place = finding.location.place
         others = f" and {counted(len(wide) - 1, 'other')} that it allows" if len(wide) > 1 else ""
         parts.append(f"too wide, it breaks with {first.version}{others} ({place}: {finding.message})")
     if narrow:
@@ -189,9 +189,7 @@ def _text(matrix: Matrix, width: int) -> Iterator[str]:
     yield ""
     for label, said in (*conclusions(matrix), *(("note", notice) for notice in matrix.notices)):
         indent = _LABEL_WIDTH + 4
-        head, *others = wrap(harmless(said), max(width - indent, 30))
-        yield f"  {label:<{_LABEL_WIDTH}}  {head}"
-        yield from (f"{'':{indent}}{line}" for line in others)
+        yield from hanging(f"  {label:<{_LABEL_WIDTH}}  ", harmless(said), indent=indent, width=width)
 
 
 def heading(matrix: Matrix) -> str:
@@ -242,7 +240,7 @@ def render_matrix_json(matrices: Sequence[Matrix]) -> str:
 
 def _json(matrix: Matrix) -> dict[str, Json]:
     return {
-        "client": {"name": matrix.client.name, "version": matrix.client.version, "origin": matrix.client.origin},
+        "client": origin_json(matrix.client),
         "target": matrix.target,
         "baseline": matrix.baseline.version if matrix.baseline is not None else None,
         "requirement": matrix.requirement,
@@ -263,21 +261,5 @@ def _release(release: ReleaseVerdict) -> dict[str, Json]:
         "allowed": release.is_allowed,
         "other_findings": release.others,
         "reason": release.fault,
-        "breaks": [_break(finding) for finding in release.breaks],
-    }
-
-
-def _break(finding: Finding) -> dict[str, Json]:
-    return {
-        "kind": finding.kind.value,
-        "severity": finding.severity.value,
-        "certainty": finding.certainty.value,
-        "path": finding.location.path,
-        "line": finding.location.line,
-        "symbol": finding.symbol,
-        "parameter": finding.parameter,
-        "message": finding.message,
-        "evidence": finding.evidence.path,
-        "evidence_line": finding.evidence.line,
-        "fingerprint": finding.fingerprint,
+        "breaks": [brief_finding_json(finding) for finding in release.breaks],
     }

@@ -80,7 +80,7 @@ def _broken(upgrade: Upgrade, symbol: BrokenSymbol) -> Iterator[str]:
     places = both_places(symbol.place_before, symbol.place, versions(upgrade), code)
     yield f"- [ ] {code(symbol.symbol)}{f': {places}' if places else ''}"
     for message, findings in ordered_findings(symbol):
-        where = ", ".join(code(f"{each.location.path}:{each.location.line}") for each in findings)
+        where = ", ".join(code(each.location.place) for each in findings)
         said = f"{plain(message)}{_doubt(findings[0])}"
         yield f"  - **{findings[0].severity.value}** {where}: {said}; {_remedy(findings)}"
 

@@ -66,7 +66,7 @@ def _broken(upgrade: Upgrade, symbol: BrokenSymbol, width: int) -> Iterator[str]
     yield from _wrapped(places, "    ", width) if places else ()
     for message, findings in ordered_findings(symbol):
         for finding in findings:
-            yield f"    {finding.severity.value:<8}{harmless(f'{finding.location.path}:{finding.location.line}')}"
+            yield f"    {finding.severity.value:<8}{harmless(finding.location.place)}"
         yield from _wrapped(harmless(message) + _doubt(findings[0]), "            ", width)
         proof = findings[0].evidence
         if proof.path is not None and proof.path not in places:

@@ -130,7 +130,7 @@ def use_sentences(changed: ChangedSymbol, most: int, shown: _Shown = harmless) -
     """Where the client couples to a symbol, by how: `overridden at a.py:3 and b.py:5`."""
     by_role: dict[Role, dict[str, None]] = {}
     for use in changed.uses:
-        by_role.setdefault(use.role, {})[shown(f"{use.location.path}:{use.location.line}")] = None
+        by_role.setdefault(use.role, {})[shown(use.location.place)] = None
     for role, doing in _DOING.items():
         places = list(by_role.get(role, ()))
         if places:
