@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, TextIO, TypeVar
 
 from driftcheck.errors import DriftcheckError
 
@@ -13,7 +13,11 @@ if TYPE_CHECKING:
     from driftcheck.audits import Manner
     from driftcheck.configuration import Configuration
     from driftcheck.model import Kind, Report
+    from driftcheck.progress import Progress
     from driftcheck.report.placed import Meaning, Placed
+    from driftcheck.selection import Selection
+
+Answer = TypeVar("Answer")
 
 NOTHING, FINDINGS, COULD_NOT_CHECK = 0, 1, 2
 
@@ -155,7 +159,7 @@ def run_audit(options: argparse.Namespace, complain: Callable[[str], None]) -> i
     `complain` is told of each client that could not be checked.
     """
     from driftcheck.audits import Audits
-    from driftcheck.output import check_output, write_file, write_stdout
+    from driftcheck.output import check_output, write_report
 
     if options.output is not None:
         check_output(options.output)
@@ -166,15 +170,56 @@ def run_audit(options: argparse.Namespace, complain: Callable[[str], None]) -> i
     failures = audits.run(clients)
     if audits.placed:
         text = rendered(audits.placed, options, as_list=len(clients) > 1)
-        if options.output is None:
-            write_stdout(text)
-        else:
-            write_file(options.output, text)
+        write_report(text, options.output)
     for failure in failures.values():
         complain(str(failure))
     if failures:
         return COULD_NOT_CHECK
     return FINDINGS if audits.is_failed and not options.exit_zero else NOTHING
+
+
+def asked_of_clients(
+    options: argparse.Namespace,
+    ask: Callable[[str, Progress], Answer],
+    rendered: Callable[[list[Answer]], str],
+    complain: Callable[[str], None],
+) -> tuple[list[Answer], bool]:
+    """The answers on the clients that could be checked, which are written together, and whether that was all of them.
+
+    `complain` is told of each of the others, once the report is out.
+    """
+    from driftcheck.display import progress_display
+    from driftcheck.output import check_output, write_report
+
+    if options.output is not None:
+        check_output(options.output)
+    answers: list[Answer] = []
+    failures: list[DriftcheckError] = []
+    with progress_display() as progress:
+        for client in options.clients or ["."]:
+            try:
+                answers.append(ask(client, progress))
+            except DriftcheckError as error:
+                failures.append(error)
+    if answers:
+        write_report(rendered(answers), options.output)
+    for failure in failures:
+        complain(str(failure))
+    return answers, not failures
+
+
+def selection_of(settings: Configuration) -> Selection:
+    """Which findings are asked for, as far as kinds and files say."""
+    from driftcheck.selection import Selection
+
+    return Selection(select=settings.select, ignore=settings.ignore, exclude=settings.exclude or ())
+
+
+def counting(selection: Selection) -> Callable[[Report], Report]:
+    """What leaves of a report the findings that are asked for, less those that comments in the client suppress."""
+    from driftcheck.selection import selected, suppressed
+
+    return lambda report: selected(suppressed(report), selection)
 
 
 def settings_of(options: argparse.Namespace, client: str) -> Configuration:

@@ -7,11 +7,18 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from driftcheck.audit_cli import COULD_NOT_CHECK, NOTHING, add_model, settings_of
+from driftcheck.audit_cli import (
+    COULD_NOT_CHECK,
+    NOTHING,
+    add_model,
+    asked_of_clients,
+    counting,
+    selection_of,
+    settings_of,
+)
 from driftcheck.errors import DriftcheckError
 
 if TYPE_CHECKING:
-    from driftcheck.model import Report
     from driftcheck.progress import Progress
     from driftcheck.upstream import Blame
 
@@ -61,51 +68,28 @@ def add_blame(parser: argparse.ArgumentParser) -> None:
 
 def run_blame(options: argparse.Namespace, complain: Callable[[str], None]) -> int:
     """Prints the commits and gives the exit code; `complain` is told of failures."""
-    from driftcheck.display import progress_display
-    from driftcheck.output import check_output, write_file, write_stdout
-
-    if options.output is not None:
-        check_output(options.output)
-    blames: list[Blame] = []
-    failures: list[DriftcheckError] = []
-    with progress_display() as progress:
-        for client in options.clients or ["."]:
-            try:
-                blames.append(_blame(client, options, progress))
-            except DriftcheckError as error:
-                failures.append(error)
-    if blames:
-        text = _rendered(blames, options)
-        if options.output is None:
-            write_stdout(text)
-        else:
-            write_file(options.output, text)
-    for failure in failures:
-        complain(str(failure))
-    if failures:
-        return COULD_NOT_CHECK
-    return NOTHING
+    _, is_complete = asked_of_clients(
+        options,
+        lambda client, progress: _blame(client, options, progress),
+        lambda found: _rendered(found, options),
+        complain,
+    )
+    return NOTHING if is_complete else COULD_NOT_CHECK
 
 
 def _blame(client: str, options: argparse.Namespace, progress: Progress) -> Blame:
     from driftcheck.blame import blame
     from driftcheck.fetching import Fetching
     from driftcheck.origins.settings import Settings
-    from driftcheck.selection import Selection, selected, suppressed
 
     configuration = settings_of(options, client)
-    selection = Selection(select=configuration.select, ignore=configuration.ignore, exclude=configuration.exclude or ())
-
-    def counts(report: Report) -> Report:
-        return selected(suppressed(report), selection)
-
     try:
         return blame(
             client,
             options.repository,
             against=options.against,
             baseline=options.baseline,
-            counts=counts,
+            counts=counting(selection_of(configuration)),
             model=configuration.model,
             settings=Settings(offline=options.offline, python=configuration.python, progress=Fetching(progress)),
             remember=not options.no_cache,

@@ -7,11 +7,18 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from driftcheck.audit_cli import COULD_NOT_CHECK, FINDINGS, NOTHING, add_model, settings_of
-from driftcheck.errors import DriftcheckError
+from driftcheck.audit_cli import (
+    COULD_NOT_CHECK,
+    FINDINGS,
+    NOTHING,
+    add_model,
+    asked_of_clients,
+    counting,
+    selection_of,
+    settings_of,
+)
 
 if TYPE_CHECKING:
-    from driftcheck.model import Report
     from driftcheck.progress import Progress
     from driftcheck.upstream import Forecast
 
@@ -57,28 +64,13 @@ def add_forecast(parser: argparse.ArgumentParser) -> None:
 
 def run_forecast(options: argparse.Namespace, complain: Callable[[str], None]) -> int:
     """Prints what is ahead of each client and gives the exit code; `complain` is told of failures."""
-    from driftcheck.display import progress_display
-    from driftcheck.output import check_output, write_file, write_stdout
-
-    if options.output is not None:
-        check_output(options.output)
-    forecasts: list[Forecast] = []
-    failures: list[DriftcheckError] = []
-    with progress_display() as progress:
-        for client in options.clients or ["."]:
-            try:
-                forecasts.append(_forecast(client, options, progress))
-            except DriftcheckError as error:
-                failures.append(error)
-    if forecasts:
-        text = _rendered(forecasts, options)
-        if options.output is None:
-            write_stdout(text)
-        else:
-            write_file(options.output, text)
-    for failure in failures:
-        complain(str(failure))
-    if failures:
+    forecasts, is_complete = asked_of_clients(
+        options,
+        lambda client, progress: _forecast(client, options, progress),
+        lambda found: _rendered(found, options),
+        complain,
+    )
+    if not is_complete:
         return COULD_NOT_CHECK
     return FINDINGS if any(forecast.breaks for forecast in forecasts) and not options.exit_zero else NOTHING
 
@@ -86,7 +78,6 @@ def run_forecast(options: argparse.Namespace, complain: Callable[[str], None]) -
 def _forecast(client: str, options: argparse.Namespace, progress: Progress) -> Forecast:
     from driftcheck.audit import DEFAULT_TARGET, sources_of
     from driftcheck.forecast import forecast_of
-    from driftcheck.selection import Selection, selected, suppressed
 
     settings = settings_of(options, client)
     sources = sources_of(
@@ -99,13 +90,8 @@ def _forecast(client: str, options: argparse.Namespace, progress: Progress) -> F
         model=settings.model,
         progress=progress,
     )
-    selection = Selection(select=settings.select, ignore=settings.ignore, exclude=settings.exclude or ())
-
-    def counts(report: Report) -> Report:
-        return selected(suppressed(report), selection)
-
     with progress.task(f"Reading {sources.client.name}"):
-        return forecast_of(sources, counts)
+        return forecast_of(sources, counting(selection_of(settings)))
 
 
 def _rendered(forecasts: list[Forecast], options: argparse.Namespace) -> str:

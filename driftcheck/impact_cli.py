@@ -6,11 +6,10 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from driftcheck.audit_cli import FINDINGS, NOTHING, add_model, settings_of
+from driftcheck.audit_cli import FINDINGS, NOTHING, add_model, selection_of, settings_of
 from driftcheck.errors import DriftcheckError
 
 if TYPE_CHECKING:
-    from driftcheck.selection import Selection
     from driftcheck.upstream import Impact
 
 IMPACT = "Says which usages of clients a change of the target breaks, before it is merged or released."
@@ -70,7 +69,7 @@ def run_impact(options: argparse.Namespace) -> int:
     from driftcheck.impact import change_of, impact, installed_clients
     from driftcheck.model import Severity
     from driftcheck.origins.settings import Settings
-    from driftcheck.output import check_output, write_file, write_stdout
+    from driftcheck.output import check_output, write_report
 
     if options.output is not None:
         check_output(options.output)
@@ -83,7 +82,7 @@ def run_impact(options: argparse.Namespace) -> int:
         found = impact(
             change,
             clients,
-            lambda client: _selection(options, client),
+            lambda client: selection_of(settings_of(options, client)),
             settings,
             fail_on=Severity(options.fail_on or "silent"),
             model=options.model,
@@ -91,22 +90,12 @@ def run_impact(options: argparse.Namespace) -> int:
             progress=progress,
         )
     text = _rendered(found, options)
-    if options.output is None:
-        write_stdout(text)
-    else:
-        write_file(options.output, text)
+    write_report(text, options.output)
     faults = [client for client in found.clients if client.fault is not None]
     if faults:
         raise DriftcheckError("; ".join(f"{client.name} could not be checked: {client.fault}" for client in faults))
     breaks = any(client.breaks for client in found.clients)
     return FINDINGS if breaks and not options.exit_zero else NOTHING
-
-
-def _selection(options: argparse.Namespace, client: str) -> Selection:
-    from driftcheck.selection import Selection
-
-    settings = settings_of(options, client)
-    return Selection(select=settings.select, ignore=settings.ignore, exclude=settings.exclude or ())
 
 
 def _rendered(found: Impact, options: argparse.Namespace) -> str:

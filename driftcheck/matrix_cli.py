@@ -7,8 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
-from driftcheck.audit_cli import COULD_NOT_CHECK, FINDINGS, NOTHING, add_model
-from driftcheck.errors import DriftcheckError
+from driftcheck.audit_cli import COULD_NOT_CHECK, FINDINGS, NOTHING, add_model, asked_of_clients
 
 if TYPE_CHECKING:
     from driftcheck.configuration import Configuration
@@ -55,31 +54,23 @@ def add_matrix(parser: argparse.ArgumentParser) -> None:
 
 def run_matrix(options: argparse.Namespace, complain: Callable[[str], None]) -> int:
     """Prints the matrix of each client and gives the exit code; `complain` is told of failures."""
-    from driftcheck.display import progress_display
     from driftcheck.matrix import releases_of
-    from driftcheck.output import check_output, write_file, write_stdout
+    from driftcheck.output import check_output
 
     if options.output is not None:
+        # Before the index is asked which releases there are.
         check_output(options.output)
     releases = releases_of(options.releases, pre=options.pre, offline=options.offline)
-    matrices: list[Matrix] = []
-    failures: list[DriftcheckError] = []
-    with progress_display() as progress:
-        for client in options.clients or ["."]:
-            try:
-                matrices.append(_matrix(client, releases, options, progress))
-            except DriftcheckError as error:
-                failures.append(error)
-    if matrices:
-        text = _rendered(matrices, options)
-        if options.output is None:
-            write_stdout(text)
-        else:
-            write_file(options.output, text)
-    told = [*map(str, failures), *(fault for matrix in matrices for fault in _faults(matrix))]
-    for each in told:
-        complain(each)
-    if told:
+    matrices, is_complete = asked_of_clients(
+        options,
+        lambda client, progress: _matrix(client, releases, options, progress),
+        lambda found: _rendered(found, options),
+        complain,
+    )
+    faults = [fault for matrix in matrices for fault in _faults(matrix)]
+    for fault in faults:
+        complain(fault)
+    if faults or not is_complete:
         return COULD_NOT_CHECK
     return FINDINGS if any(matrix.too_wide for matrix in matrices) and not options.exit_zero else NOTHING
 

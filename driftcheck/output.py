@@ -61,6 +61,14 @@ def write_file(path: str, text: str, option: str = "--output") -> None:
         raise DriftcheckError(f"{option} {path} can't be written: {error.strerror}") from error
 
 
+def write_report(text: str, path: str | None) -> None:
+    """Writes what a command has to say to the file that the user names, or prints it where none is named."""
+    if path is None:
+        write_stdout(text)
+    else:
+        write_file(path, text)
+
+
 def _is_special(path: str) -> bool:
     return Path(path).exists() and not Path(path).is_file()
 

@@ -8,12 +8,21 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from driftcheck.audit_cli import COULD_NOT_CHECK, FINDINGS, NOTHING, add_model, add_reach, settings_of
-from driftcheck.errors import DriftcheckError
+from driftcheck.audit_cli import (
+    COULD_NOT_CHECK,
+    FINDINGS,
+    NOTHING,
+    add_model,
+    add_reach,
+    asked_of_clients,
+    counting,
+    selection_of,
+    settings_of,
+)
 
 if TYPE_CHECKING:
     from driftcheck.configuration import Configuration
-    from driftcheck.model import Report, TargetSummary
+    from driftcheck.model import TargetSummary
     from driftcheck.progress import Progress
     from driftcheck.symbol_upgrade import Upgrade
 
@@ -76,36 +85,23 @@ def add_upgrade(parser: argparse.ArgumentParser) -> None:
 
 def run_upgrade(options: argparse.Namespace, complain: Callable[[str], None]) -> int:
     """Prints what the upgrade means for each client and gives the exit code; `complain` is told of failures."""
-    from driftcheck.display import progress_display
-    from driftcheck.output import check_output, write_file, write_stdout
-
-    if options.output is not None:
-        check_output(options.output)
     options.against, options.baseline = _release(options.against), _release(options.baseline)
-    found: list[tuple[Upgrade, str]] = []
-    failures: list[DriftcheckError] = []
-    is_failed = False
-    with progress_display() as progress:
-        for client in options.clients or ["."]:
-            try:
-                settings = settings_of(options, client)
-                upgrade = _upgrade(client, settings, options, progress)
-            except DriftcheckError as error:
-                failures.append(error)
-                continue
-            found.append((upgrade, _command(client, settings, upgrade)))
-            is_failed = is_failed or _is_failed(upgrade, settings)
-    if found:
-        text = _rendered(found, options)
-        if options.output is None:
-            write_stdout(text)
-        else:
-            write_file(options.output, text)
-    for failure in failures:
-        complain(str(failure))
-    if failures:
+
+    def asked(client: str, progress: Progress) -> tuple[Upgrade, str, bool]:
+        """What it means for one client, the command that makes its fixes, and whether it breaks what counts."""
+        settings = settings_of(options, client)
+        upgrade = _upgrade(client, settings, options, progress)
+        return upgrade, _command(client, settings, upgrade), _is_failed(upgrade, settings)
+
+    answers, is_complete = asked_of_clients(
+        options,
+        asked,
+        lambda found: _rendered([(upgrade, command) for upgrade, command, _ in found], options),
+        complain,
+    )
+    if not is_complete:
         return COULD_NOT_CHECK
-    return FINDINGS if is_failed and not options.exit_zero else NOTHING
+    return FINDINGS if any(is_failed for _, _, is_failed in answers) and not options.exit_zero else NOTHING
 
 
 def _release(text: str | None) -> str | None:
@@ -117,8 +113,10 @@ def _release(text: str | None) -> str | None:
 
 
 def _upgrade(client: str, settings: Configuration, options: argparse.Namespace, progress: Progress) -> Upgrade:
+    from dataclasses import replace
+
     from driftcheck.audit import sources_of
-    from driftcheck.selection import Selection, is_excluded, selected, suppressed
+    from driftcheck.selection import is_excluded
     from driftcheck.upgrade import upgrade_of
 
     sources = sources_of(
@@ -132,14 +130,10 @@ def _upgrade(client: str, settings: Configuration, options: argparse.Namespace, 
         model=settings.model,
         progress=progress,
     )
-    selection = Selection(settings.select, settings.ignore, settings.exclude or (), notices=settings.notices)
-
-    def counting(report: Report) -> Report:
-        return selected(suppressed(report), selection)
-
+    selection = replace(selection_of(settings), notices=settings.notices)
     with progress.task(f"Comparing two releases for {sources.client.name}"):
         return upgrade_of(
-            sources, selected=counting, is_excluded=lambda path: is_excluded(path, settings.exclude or ())
+            sources, selected=counting(selection), is_excluded=lambda path: is_excluded(path, settings.exclude or ())
         )
 
 
