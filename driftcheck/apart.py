@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pickle
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from driftcheck.errors import DriftcheckError
+from driftcheck.progress import Task
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
@@ -53,6 +56,30 @@ def begun_apart(work: Callable[[], Result]) -> Callable[[], Result]:
         return found
 
     return result
+
+
+def shared_out(items: Sequence[Item], work: Callable[[Item], Result], task: Task | None = None) -> list[Result]:
+    """What the work gives for each item, in their order; a second process does every other one where it may.
+
+    Neighbours are often about as large, so that both have as much to do.
+    """
+    if len(items) < 2 or not may_work_apart():
+        return _each(work, items, task)
+    begun = begun_apart(functools.partial(_each, work, items[1::2]))
+    own = _each(work, items[::2], task)
+    others = begun()
+    if task is not None:
+        task.advance(len(others))
+    return [(others if place % 2 else own)[place // 2] for place in range(len(items))]
+
+
+def _each(work: Callable[[Item], Result], items: Sequence[Item], task: Task | None = None) -> list[Result]:
+    results = []
+    for item in items:
+        results.append(work(item))
+        if task is not None:
+            task.advance()
+    return results
 
 
 def _work(work: Callable[[], object], sender: Connection) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from driftcheck.apart import begun_apart, may_work_apart
+from driftcheck.apart import may_work_apart, shared_out
 from driftcheck.assembly import unread
 from driftcheck.audit import Sources
 from driftcheck.errors import DriftcheckError
@@ -19,7 +19,7 @@ from driftcheck.origins.git_history import clone_folder, common_commit
 from driftcheck.origins.parts import commits_cache, installed_part
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.origins.settings import Settings
-from driftcheck.progress import UNWATCHED, Progress, Task
+from driftcheck.progress import UNWATCHED, Progress
 from driftcheck.selection import Selection, selected, suppressed
 from driftcheck.surface.modules import ModuleIndex
 from driftcheck.tree import SourceTree
@@ -112,7 +112,9 @@ def impact(
     """
     asked = _Asked(change, selection_of, settings, fail_on, model, settings.cache if remember else None)
     with progress.task(f"Reading {len(clients)} clients", len(clients)) as task:
-        found = _looked_at(asked, clients, task)
+        # By itself an audit takes a second process for a large client; of several clients each has one.
+        processes = 1 if len(clients) > 1 and may_work_apart() else None
+        found = shared_out(clients, functools.partial(asked.answer, processes=processes), task)
     return Impact(_summary(change.before), _summary(change.after), change.changed, tuple(found))
 
 
@@ -127,7 +129,7 @@ class _Asked:
     model: str | None
     cache: Path | None
 
-    def answer(self, client: str | SourceTree, processes: int | None) -> ClientImpact:
+    def answer(self, client: str | SourceTree, *, processes: int | None) -> ClientImpact:
         """What the change breaks in one client."""
         name = client if isinstance(client, str) else client.name
         try:
@@ -164,27 +166,6 @@ class _Asked:
         )
         client, others = report.client, len(report.findings) - len(breaks)
         return ClientImpact(client.name, client.version, breaks, others, notices=(*report.notices, *unread(client)))
-
-
-def _looked_at(asked: _Asked, clients: Sequence[str | SourceTree], task: Task) -> list[ClientImpact]:
-    """What is said of each client; half of them come from a second process."""
-    if len(clients) < 2 or not may_work_apart():
-        return [_advanced(asked, client, None, task) for client in clients]
-    begun = begun_apart(functools.partial(_one_by_one, asked, clients[1::2]))
-    own = [_advanced(asked, client, 1, task) for client in clients[::2]]
-    others = begun()
-    task.advance(len(others))
-    return [(others if place % 2 else own)[place // 2] for place in range(len(clients))]
-
-
-def _one_by_one(asked: _Asked, clients: Sequence[str | SourceTree]) -> list[ClientImpact]:
-    return [asked.answer(client, 1) for client in clients]
-
-
-def _advanced(asked: _Asked, client: str | SourceTree, processes: int | None, task: Task) -> ClientImpact:
-    found = asked.answer(client, processes)
-    task.advance()
-    return found
 
 
 def _summary(tree: SourceTree) -> TargetSummary:

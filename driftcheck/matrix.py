@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from driftcheck.apart import begun_apart, may_work_apart
+from driftcheck.apart import shared_out
 from driftcheck.assembly import unread
 from driftcheck.audit import DEFAULT_TARGET, Sources, releases_in, sources_of
 from driftcheck.errors import DriftcheckError
@@ -147,17 +146,11 @@ def _reports(
     missing = [version for version in releases if version not in reports]
     if missing:
         one = _Releases(sources, found, Shared())
-        reports[missing[0]] = one.audited(missing[0], task)
-        # Neighbours are about as large, so that both processes have as much to do.
-        own, others = missing[1::2], missing[2::2]
-        begun = begun_apart(functools.partial(one.all_audited, others)) if others and may_work_apart() else None
-        reports.update(one.all_audited(own, task))
-        if begun is None:
-            reports.update(one.all_audited(others, task))
-        else:
-            reports.update(begun())
-            if task is not None:
-                task.advance(len(others))
+        first, *others = missing
+        reports[first] = one.audited(first, processes=None)
+        if task is not None:
+            task.advance()
+        reports.update(zip(others, shared_out(others, one.audited, task), strict=True))
     return [reports[version] for version in releases]
 
 
@@ -177,22 +170,12 @@ class _Releases:
     found: Callable[[str], SourceTree]
     shared: Shared
 
-    def all_audited(self, versions: Sequence[str], task: Task | None = None) -> dict[str, Report | str]:
-        """The report with each release, by version, or why there is none."""
-        return {version: self._audited(version, task, processes=1) for version in versions}
-
-    def audited(self, version: str, task: Task | None) -> Report | str:
-        """The report with one release, by two processes where the client is large."""
-        return self._audited(version, task, processes=None)
-
-    def _audited(self, version: str, task: Task | None, *, processes: int | None) -> Report | str:
+    def audited(self, version: str, *, processes: int | None = 1) -> Report | str:
+        """The report with one release, or why there is none; by two processes where that is left open."""
         try:
             return replace(self.sources, target=self.found(version)).audited(processes=processes, shared=self.shared)
         except DriftcheckError as error:
             return str(error)
-        finally:
-            if task is not None:
-                task.advance()
 
 
 def _severe(report: Report) -> list[Finding]:

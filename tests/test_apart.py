@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from driftcheck.apart import begun_apart, may_work_apart
+from driftcheck.apart import begun_apart, may_work_apart, shared_out
 from driftcheck.audit import audit_trees
 from driftcheck.errors import DriftcheckError
 from driftcheck.report.json_report import render_json
@@ -44,6 +44,25 @@ def test_where_the_process_dies_the_work_is_done_here() -> None:
 def test_a_second_process_needs_a_second_core() -> None:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert may_work_apart() in (False, cores != 1)
+
+
+class Counter:
+    """A step that only counts what it is told."""
+
+    def __init__(self) -> None:
+        self.done = 0
+
+    def advance(self, amount: int = 1) -> None:
+        self.done += amount
+
+
+def test_what_is_shared_out_keeps_its_order() -> None:
+    for number in range(6):
+        task = Counter()
+        found = shared_out(range(number), lambda item: (item * item, os.getpid()), task)
+        assert [square for square, _ in found] == [item * item for item in range(number)]
+        assert len({process for _, process in found}) == (2 if number > 1 and may_work_apart() else min(number, 1))
+        assert task.done == number
 
 
 BASELINE = {
