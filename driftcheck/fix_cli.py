@@ -119,12 +119,7 @@ def tell_fixes(told: Sequence[Told], options: argparse.Namespace, *, as_list: bo
 
 
 def _is_open(repair: Repair) -> bool:
-    from driftcheck.model import Severity
-
-    return any(
-        entry.status in ("person", "unsafe") and entry.finding.severity.rank >= Severity.SILENT.rank
-        for entry in repair.findings
-    )
+    return any(entry.status in ("person", "unsafe") and entry.finding.is_severe for entry in repair.findings)
 
 
 def _print(text: str, *, to_stdout: bool) -> None:

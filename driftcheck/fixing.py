@@ -268,7 +268,7 @@ class _Fixing:
             LeftFinding(sources.target.version or sources.target.name, finding, _line_before(lines, finding.location))
             for report, sources in zip(after, self.sources, strict=True)
             for finding in report.findings
-            if finding.severity.rank >= Severity.SILENT.rank
+            if finding.is_severe
         ]
         entries = sorted(told.values(), key=lambda each: (each.finding.location, each.finding.kind.value))
         releases = tuple(sources.target.version or sources.target.name for sources in self.sources)

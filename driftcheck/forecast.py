@@ -9,7 +9,7 @@ from driftcheck.assembly import completed, fingerprinted, unread
 from driftcheck.audit import Sources
 from driftcheck.compare.announcements import Announcements
 from driftcheck.compare.deprecation import ending_release
-from driftcheck.model import Finding, Kind, Report, Severity
+from driftcheck.model import Finding, Kind, Report
 from driftcheck.origins.names import parsed_version
 from driftcheck.readings import Readings
 from driftcheck.upstream import AnnouncedEnd, Forecast
@@ -21,11 +21,7 @@ def forecast_of(sources: Sources, counts: Callable[[Report], Report] = lambda re
     What was broken with the baseline already is not ahead. Raises DriftcheckError where the client can't be read.
     """
     report = counts(sources.asked(_announced))
-    breaks = tuple(
-        finding
-        for finding in report.findings
-        if finding.severity.rank >= Severity.SILENT.rank and finding.drift is not False
-    )
+    breaks = tuple(finding for finding in report.findings if finding.is_break())
     ending = [finding for finding in report.findings if finding.kind is Kind.DEPRECATED_USAGE]
     ends = tuple(_ends(ending, report.target.version))
     notices = (*report.notices, *unread(report.client))

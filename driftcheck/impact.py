@@ -159,11 +159,7 @@ class _Asked:
         return ClientImpact(client.name, client.version, others=None, is_untouched=True, notices=footprint.notices)
 
     def _told(self, report: Report) -> ClientImpact:
-        breaks = tuple(
-            finding
-            for finding in report.findings
-            if finding.severity.rank >= self.fail_on.rank and finding.drift is not False
-        )
+        breaks = tuple(finding for finding in report.findings if finding.is_break(self.fail_on))
         client, others = report.client, len(report.findings) - len(breaks)
         return ClientImpact(client.name, client.version, breaks, others, notices=(*report.notices, *unread(client)))
 

@@ -9,7 +9,7 @@ from driftcheck.apart import shared_out
 from driftcheck.assembly import unread
 from driftcheck.audit import DEFAULT_TARGET, Sources, releases_in, sources_of
 from driftcheck.errors import DriftcheckError
-from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Report, Severity
+from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Report
 from driftcheck.origins.baseline import Requirement, requirement_of
 from driftcheck.origins.offers import offers
 from driftcheck.origins.select import target_tree
@@ -179,7 +179,7 @@ class _Releases:
 
 
 def _severe(report: Report) -> list[Finding]:
-    return [finding for finding in report.findings if finding.severity.rank >= Severity.SILENT.rank]
+    return [finding for finding in report.findings if finding.is_severe]
 
 
 def _verdict(
@@ -195,7 +195,7 @@ def _verdict(
     breaks = tuple(
         finding
         for finding in _severe(report)
-        if finding.drift is not False or (everywhere is not None and finding.identity not in everywhere)
+        if finding.is_break() or (everywhere is not None and finding.identity not in everywhere)
     )
     return ReleaseVerdict(version, breaks, len(report.findings) - len(breaks), is_allowed)
 

@@ -253,6 +253,7 @@ class Finding:
     scope: str = ""
     snippet: str = ""
     fingerprint: str = ""
+    call: Location | None = None
 
     @property
     def identity(self) -> Identity:
@@ -260,7 +261,14 @@ class Finding:
         name = self.symbol.rpartition(".")[2]
         return self.kind.value, self.location.path, self.location.line, name, self.parameter or ""
 
-    call: Location | None = None
+    @property
+    def is_severe(self) -> bool:
+        """True where it is silent or worse: what fails an audit where nothing else is asked for."""
+        return self.severity.rank >= Severity.SILENT.rank
+
+    def is_break(self, least: Severity = Severity.SILENT) -> bool:
+        """True where it is this bad or worse, and not the same with the baseline."""
+        return self.severity.rank >= least.rank and self.drift is not False
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -45,7 +45,8 @@ def _upgrade(
     knowledge = knowledge_of(readings.reading.program.target_index.top_level)
     environment = knowledge.environment if knowledge is not None else None
     target, baseline = Standings(readings.reading.program, environment), Standings(earlier.program, environment)
-    breaks = [finding for finding in report.findings if _breaks(finding)]
+    # What it may break, too.
+    breaks = [finding for finding in report.findings if finding.is_break(Severity.WARNING)]
     found = [
         coupling
         for coupling in couplings(readings.reading, earlier, readings.before)
@@ -62,11 +63,6 @@ def _upgrade(
         compared.uncompared,
         (*report.notices, *unread(report.client), *_notices(report)),
     )
-
-
-def _breaks(finding: Finding) -> bool:
-    """True for what the upgrade breaks, or may break: not for what the older release has as well."""
-    return finding.drift is not False and finding.severity.rank >= Severity.WARNING.rank
 
 
 def _broken(findings: Iterable[Finding], target: Standings, baseline: Standings) -> Iterator[BrokenSymbol]:
@@ -94,11 +90,7 @@ def _place(standings: Standings, symbol: str) -> SourcePlace | None:
 
 
 def _notices(report: Report) -> Iterator[str]:
-    old = [
-        finding
-        for finding in report.findings
-        if finding.drift is False and finding.severity.rank >= Severity.SILENT.rank
-    ]
+    old = [finding for finding in report.findings if finding.is_severe and not finding.is_break()]
     if old:
         place = f"{old[0].location.place}: {old[0].message}"
         number = "a finding" if len(old) == 1 else f"{len(old):,} findings"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.extract.environment import release_of
-from driftcheck.model import Finding, Severity
+from driftcheck.model import Finding
 
 
 def drift() -> Iterator[Finding]:
@@ -24,5 +24,5 @@ def drift() -> Iterator[Finding]:
     # Sources alone: asking the interpreter would take longer than the rest, and the smoke run asks it everything.
     report = audit(str(package), against="vllm", python=sys.executable, static=True, offline=True)
     for finding in report.findings:
-        if finding.severity.rank >= Severity.SILENT.rank:
+        if finding.is_severe:
             yield finding
