@@ -160,7 +160,9 @@ def _outcome(step: Step) -> _Outcome:
             outcome.breaking.append((finding, answer))
     used, before = _used(older, step.before)
     used_later, after = _used(newer, step.after)
-    behaving = {(use.location.path, use.location.line) for each in upgrade.changed for use in each.uses}
+    besides = (each.beside for each in upgrade.broken if each.beside is not None)
+    differing = [*upgrade.changed, *(each for each in besides if each.is_different)]
+    behaving = {(use.location.path, use.location.line) for each in differing for use in each.uses}
     for coupling in _others(used, used_later, old, new, upgrade):
         is_told = (coupling.use.location.path, coupling.use.location.line) in behaving
         is_same = is_told or _is_same(before.of(coupling.symbol), after.of(coupling.symbol))

@@ -82,6 +82,11 @@ class ChangedSymbol:
     body: BodyChange | None = None
 
     @property
+    def is_different(self) -> bool:
+        """True where anything at all is said to be different."""
+        return bool(self.changes) or self.body is not None
+
+    @property
     def sort_of_change(self) -> SortOfChange:
         """The first of the sorts that its changes are of."""
         kinds = {change.kind for change in self.changes}
@@ -98,12 +103,22 @@ class ChangedSymbol:
 
 @dataclass(frozen=True, slots=True)
 class BrokenSymbol:
-    """A symbol that the client no longer fits, with the findings on it; a place is None where a release has it not."""
+    """A symbol that the client no longer fits, with the findings on it; a place is None where a release has it not.
+
+    `beside` has the uses of it that go on to fit, and what is different about it besides; None where there is neither.
+    """
 
     symbol: str
     findings: tuple[Finding, ...]
     place_before: SourcePlace | None
     place: SourcePlace | None
+    beside: ChangedSymbol | None = None
+
+    @property
+    def broken_lines(self) -> frozenset[tuple[str, int]]:
+        """The lines of the client with what breaks: of an argument that of its call, where both are known."""
+        places = (finding.call or finding.location for finding in self.findings)
+        return frozenset((place.path, place.line) for place in places)
 
 
 @dataclass(frozen=True, slots=True, order=True)

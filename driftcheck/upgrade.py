@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from driftcheck.assembly import unread
@@ -14,7 +15,7 @@ from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import knowledge_of
 from driftcheck.model import Finding, Report, Severity
 from driftcheck.readings import Readings
-from driftcheck.symbol_upgrade import BrokenSymbol, SourcePlace, Upgrade
+from driftcheck.symbol_upgrade import BrokenSymbol, ChangedSymbol, SourcePlace, Upgrade
 
 
 def upgrade_of(
@@ -57,7 +58,7 @@ def _upgrade(
         report.client,
         report.baseline,
         report.target,
-        tuple(_broken(breaks, target, baseline)),
+        tuple(_broken(breaks, target, baseline, compared.broken)),
         compared.changed,
         compared.unchanged,
         compared.uncompared,
@@ -65,8 +66,10 @@ def _upgrade(
     )
 
 
-def _broken(findings: Iterable[Finding], target: Standings, baseline: Standings) -> Iterator[BrokenSymbol]:
-    """The findings by what they are about, the worst first."""
+def _broken(
+    findings: Iterable[Finding], target: Standings, baseline: Standings, besides: Mapping[str, ChangedSymbol]
+) -> Iterator[BrokenSymbol]:
+    """The findings by what they are about, the worst first, each with what is said of the symbol besides."""
     by_symbol: dict[str, list[Finding]] = {}
     for finding in findings:
         by_symbol.setdefault(finding.symbol, []).append(finding)
@@ -74,7 +77,19 @@ def _broken(findings: Iterable[Finding], target: Standings, baseline: Standings)
         BrokenSymbol(symbol, tuple(found), _place(baseline, symbol), _place(target, symbol))
         for symbol, found in by_symbol.items()
     ]
-    yield from sorted(groups, key=lambda each: (-_worst(each.findings), -len(each.findings), each.symbol))
+    for group in sorted(groups, key=lambda each: (-_worst(each.findings), -len(each.findings), each.symbol)):
+        yield replace(group, beside=_beside(group, besides.get(group.symbol)))
+
+
+def _beside(broken: BrokenSymbol, said: ChangedSymbol | None) -> ChangedSymbol | None:
+    """What is said of a symbol besides its findings, with the uses that go on to fit: that it is imported is none."""
+    if said is None:
+        return None
+    places = broken.broken_lines
+    fitting = tuple(
+        use for use in said.uses if use.role != "import" and (use.location.path, use.location.line) not in places
+    )
+    return replace(said, uses=fitting) if fitting or said.is_different else None
 
 
 def _worst(findings: Sequence[Finding]) -> int:

@@ -58,6 +58,36 @@ def test_what_breaks_is_told_by_symbol_with_both_places() -> None:
     assert found.changed == ()
 
 
+def test_a_symbol_that_breaks_somewhere_is_told_in_one_place() -> None:
+    found = upgrade(
+        "def start(size, name=None):\n    return size\n\ndef stop(now=True): ...\n",
+        "def start(size):\n    return size + 1\n\ndef stop(): ...\n",
+        "engine.start(\n    1,\n    name='a',\n)\nengine.start(2)\nengine.start(3)\nengine.stop(now=False)\n",
+    )
+    start, stop = found.broken
+    assert start.beside is not None
+    assert [use.location.line for use in start.beside.uses] == [7, 8]
+    assert start.beside.body is not None
+    assert stop.beside is None
+    told = {each.symbol for each in found.changed}
+    told |= {each.symbol for each in (*found.unchanged, *found.uncompared)}
+    assert told.isdisjoint(each.symbol for each in found.broken)
+    text = render_upgrades([(found, COMMAND)], width=100)
+    assert "    breaks at 1 usage and fits at 2: called at app.py:7 and app.py:8\n" in text
+
+
+def test_an_override_that_breaks_is_no_use_that_fits() -> None:
+    found = upgrade(
+        "class Base:\n    def run(self):\n        return 1\n",
+        "class Base:\n    def run(self, deep=False):\n        return 2\n",
+        "class Own(engine.Base):\n    def run(self):\n        return super().run()\n",
+    )
+    (run,) = found.broken
+    assert run.beside is not None
+    assert [use.role for use in run.beside.uses] == ["super"]
+    assert run.beside.body is not None
+
+
 def test_what_the_older_release_lacks_as_well_is_only_counted() -> None:
     found = upgrade("def start(): ...\n", "def start(): ...\n", "engine.start()\nengine.never()\n")
     assert found.broken == ()
@@ -387,7 +417,9 @@ def test_the_text_says_what_breaks_what_is_otherwise_and_how_to_repair() -> None
     text = render_upgrades([(found, COMMAND)], width=100)
     assert text.startswith("app 1.0: vllm 1 to 2\n\nBreaking: 1 symbol, 1 place: 1 error\n")
     assert "    vllm/engine.py:5 in 1, line 5 in 2\n    error   app.py:3\n" in text
-    assert "      the default of limit is 2 instead of 1\n      called at app.py:4\n" in text
+    assert "    breaks at 1 usage and fits at 1: called at app.py:4\n" in text
+    assert "    it is not the same besides:\n      the default of limit is 2 instead of 1\n" in text
+    assert "Behavioural: 1 symbol that still fits, but is not the same\n" in text
     assert "      1 of its 1 statement is another now (first at line 9, now line 9)\n        - return 1\n" in text
     assert "Unchanged: " in text and "vllm.engine.same" not in text
     assert f"  {COMMAND} --unsafe\n" in text
@@ -421,8 +453,10 @@ def test_json_holds_both_places_and_is_the_same_each_time() -> None:
     (broken,) = found["breaking"]
     assert broken["before"] == {"path": "vllm/engine.py", "line": 5}
     assert broken["findings"][0]["kind"] == "unknown-argument"
-    assert [each["change"] for each in found["behavioural"]] == ["values", "body"]
-    assert found["behavioural"][1]["body"]["text"].startswith("1 of its 1 statement is another now")
+    assert [use["line"] for use in broken["fitting"]] == [4]
+    assert [change["kind"] for change in broken["besides"]["changes"]] == ["default-changed"]
+    assert [each["change"] for each in found["behavioural"]] == ["body"]
+    assert found["behavioural"][0]["body"]["text"].startswith("1 of its 1 statement is another now")
     assert "vllm.engine.same" in [each["symbol"] for each in found["unchanged_symbols"]]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from driftcheck.compare.annotations import types_differ
@@ -66,11 +66,15 @@ class _Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Behaviour:
-    """The symbols that changed, those that did not, and those that could not be compared."""
+    """The symbols that changed, those that did not, and those that could not be compared.
+
+    Those with findings are among none of these: `broken` has what is said of them besides, changed or not.
+    """
 
     changed: tuple[ChangedSymbol, ...]
     unchanged: tuple[OtherSymbol, ...]
     uncompared: tuple[OtherSymbol, ...]
+    broken: Mapping[str, ChangedSymbol] = field(default_factory=dict)
 
 
 def behaviour(
@@ -83,6 +87,7 @@ def behaviour(
     symbols, uncompared = _symbols(couplings, target, earlier)
     changed: list[ChangedSymbol] = []
     unchanged: list[OtherSymbol] = []
+    besides: dict[str, ChangedSymbol] = {}
     for name, symbol in symbols.items():
         try:
             body, announced = _body(symbol, target, earlier)
@@ -92,26 +97,35 @@ def behaviour(
         changes = list(dict.fromkeys([*symbol.changes, *announced]))
         if name in broken:
             changes = [change for change in changes if change.kind not in _SIGNATURES or change.kind in _TOLD_HERE]
-        uses = _uses(symbol.couplings)
-        if not changes and body is None:
-            unchanged.append(OtherSymbol(name, len(uses)))
-            continue
-        changed.append(
-            ChangedSymbol(
-                name,
-                symbol.before.symbol or name,
-                symbol.standing.sort,
-                uses,
-                _place(symbol.before),
-                _place(symbol.standing),
-                tuple(changes),
-                body,
-            )
-        )
+        told = _told(name, symbol, changes, body)
+        if name in broken:
+            besides[name] = told
+        elif changes or body is not None:
+            changed.append(told)
+        else:
+            unchanged.append(OtherSymbol(name, len(told.uses)))
+    for name, reason in [key for key in uncompared if key[0] in broken]:
+        uses = _uses(uncompared.pop((name, reason)))
+        besides.setdefault(name, ChangedSymbol(name, name, "", uses, None, None))
     return Behaviour(
         tuple(sorted(changed, key=urgency)),
         tuple(sorted(unchanged)),
         tuple(sorted(OtherSymbol(name, len(_uses(found)), reason) for (name, reason), found in uncompared.items())),
+        besides,
+    )
+
+
+def _told(name: str, symbol: _Symbol, changes: Iterable[SymbolChange], body: BodyChange | None) -> ChangedSymbol:
+    """What is said of one symbol: where it stands in both releases, where it is used, and what is different."""
+    return ChangedSymbol(
+        name,
+        symbol.before.symbol or name,
+        symbol.standing.sort,
+        _uses(symbol.couplings),
+        _place(symbol.before),
+        _place(symbol.standing),
+        tuple(changes),
+        body,
     )
 
 

@@ -52,11 +52,12 @@ def _broken(symbol: BrokenSymbol) -> dict[str, Json]:
         "before": _place(symbol.place_before),
         "after": _place(symbol.place),
         "findings": [finding_json(finding) for finding in sorted(symbol.findings, key=lambda each: each.location)],
+        "fitting": [_use(use) for use in symbol.beside.uses] if symbol.beside is not None else [],
+        "besides": _difference(symbol.beside) if symbol.beside is not None and symbol.beside.is_different else None,
     }
 
 
 def _changed(symbol: ChangedSymbol) -> dict[str, Json]:
-    said = change_sentences(symbol)
     return {
         "symbol": symbol.symbol,
         "symbol_before": symbol.symbol_before,
@@ -65,6 +66,13 @@ def _changed(symbol: ChangedSymbol) -> dict[str, Json]:
         "before": _place(symbol.place_before),
         "after": _place(symbol.place),
         "uses": [_use(use) for use in symbol.uses],
+        **_difference(symbol),
+    }
+
+
+def _difference(symbol: ChangedSymbol) -> dict[str, Json]:
+    said = change_sentences(symbol)
+    return {
         "changes": [change_json(change, text) for change, text in zip(symbol.changes, said, strict=True)],
         "body": None if symbol.body is None else _body(symbol, symbol.body),
     }

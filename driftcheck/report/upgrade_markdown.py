@@ -15,6 +15,7 @@ from driftcheck.report.upgrade_words import (
     breaking_counts,
     by_sort,
     change_sentences,
+    fitting_sentence,
     heading,
     ordered_findings,
     other_counts,
@@ -83,6 +84,11 @@ def _broken(upgrade: Upgrade, symbol: BrokenSymbol) -> Iterator[str]:
         where = ", ".join(code(each.location.place) for each in findings)
         said = f"{plain(message)}{_doubt(findings[0])}"
         yield f"  - **{findings[0].severity.value}** {where}: {said}; {_remedy(findings)}"
+    fitting = fitting_sentence(symbol, _MOST_PLACES, code)
+    if fitting:
+        yield f"  - {fitting}"
+    if symbol.beside is not None:
+        yield from _differences(symbol.beside)
 
 
 def _doubt(finding: Finding) -> str:
@@ -98,11 +104,15 @@ def _changed(upgrade: Upgrade, changed: ChangedSymbol) -> Iterator[str]:
     places = both_places(changed.place_before, changed.place, versions(upgrade), code)
     moved = f" (was {code(changed.symbol_before)})" if changed.symbol_before != changed.symbol else ""
     yield f"- {code(changed.symbol)}{moved}: {places}"
+    yield from _differences(changed)
+    yield from (f"  - {said}" for said in use_sentences(changed, _MOST_PLACES, code))
+
+
+def _differences(changed: ChangedSymbol) -> Iterator[str]:
     yield from (f"  - {plain(said)}" for said in change_sentences(changed))
     if changed.body is not None:
         lines = "; ".join(code(line) for line in body_lines(changed.body))
         yield f"  - {plain(body_sentence(changed, changed.body))}{f': {lines}' if lines else ''}"
-    yield from (f"  - {said}" for said in use_sentences(changed, _MOST_PLACES, code))
 
 
 def _other(other: OtherSymbol) -> str:

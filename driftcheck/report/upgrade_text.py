@@ -15,6 +15,7 @@ from driftcheck.report.upgrade_words import (
     breaking_counts,
     by_sort,
     change_sentences,
+    fitting_sentence,
     heading,
     ordered_findings,
     other_counts,
@@ -73,6 +74,12 @@ def _broken(upgrade: Upgrade, symbol: BrokenSymbol, width: int) -> Iterator[str]
             line = f":{proof.line}" if proof.line is not None else ""
             yield from _wrapped(harmless(f"see {proof.path}{line} in {versions(upgrade)[1]}"), "            ", width)
         yield from _wrapped(_remedy(findings), "            ", width)
+    fitting = fitting_sentence(symbol, _MOST_PLACES)
+    if fitting:
+        yield from _wrapped(fitting, "    ", width)
+    if symbol.beside is not None and symbol.beside.is_different:
+        yield "    it is not the same besides:"
+        yield from _differences(symbol.beside, width)
 
 
 def _doubt(finding: Finding) -> str:
@@ -89,13 +96,17 @@ def _changed(upgrade: Upgrade, changed: ChangedSymbol, width: int) -> Iterator[s
     if changed.symbol_before != changed.symbol:
         yield from _wrapped(f"was {harmless(changed.symbol_before)}", "      ", width)
     yield from _wrapped(both_places(changed.place_before, changed.place, versions(upgrade)), "      ", width)
+    yield from _differences(changed, width)
+    for said in use_sentences(changed, _MOST_PLACES):
+        yield from _wrapped(said, "      ", width)
+
+
+def _differences(changed: ChangedSymbol, width: int) -> Iterator[str]:
     for said in change_sentences(changed):
         yield from _wrapped(said, "      ", width)
     if changed.body is not None:
         yield from _wrapped(body_sentence(changed, changed.body), "      ", width)
         yield from (f"        {cut(line, width - 8)}" for line in body_lines(changed.body))
-    for said in use_sentences(changed, _MOST_PLACES):
-        yield from _wrapped(said, "      ", width)
 
 
 def _foot(upgrade: Upgrade, command: str, width: int) -> Iterator[str]:

@@ -80,6 +80,14 @@ def behaviour_counts(upgrade: Upgrade) -> str:
     return f"{counted(number, 'symbol')} that still {'fits' if number == 1 else 'fit'}, but {_are(number)} not the same"
 
 
+def fitting_sentence(symbol: BrokenSymbol, most: int, shown: _Shown = harmless) -> str:
+    """At how many usages a symbol breaks, and at which others it fits; "" where there are none."""
+    if symbol.beside is None or not symbol.beside.uses:
+        return ""
+    uses = "; ".join(use_sentences(symbol.beside, most, shown))
+    return f"breaks at {counted(len(symbol.broken_lines), 'usage')} and fits at {len(symbol.beside.uses):,}: {uses}"
+
+
 def other_counts(upgrade: Upgrade) -> str:
     """How many of the client's symbols nothing is said of, and why."""
     same = counted(len(upgrade.unchanged), "symbol")
