@@ -291,14 +291,50 @@ def test_how_much_of_a_body_is_different_is_counted() -> None:
     assert (body.source_before, body.source_after) == ("second(size)", "third(size)")
 
 
-def test_the_first_difference_of_a_long_statement_is_shown() -> None:
-    given = ", ".join(f"argument_{number}={number}" for number in range(12))
-    before = f"def start(size):\n    return make({given}, last=1)\n"
-    after = f"def start(size):\n    return make({given}, last=2)\n"
-    body = changed(before, after, "engine.start(1)\n")["start"].body
+def sources(before: str, after: str) -> tuple[str, str]:
+    """What is shown of the first statement that is different, of functions with nothing else."""
+    body = changed(f"def start():\n    {before}\n", f"def start():\n    {after}\n", "engine.start()\n")["start"].body
     assert body is not None
-    assert body.source_before.startswith("…") and body.source_before.endswith("last=1)")
-    assert body.source_after.endswith("last=2)")
+    return body.source_before, body.source_after
+
+
+GIVEN = ", ".join(f"argument_{number}={number}" for number in range(12))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown_before", "shown_after"),
+    [
+        (f"return make({GIVEN}, last=1)", f"return make({GIVEN}, last=2)", "last=1)", "last=2)"),
+        (f"return make({GIVEN})", f"return make({GIVEN}) or None", "argument_11=11)", "argument_11=11) or None"),
+        (f"return make({GIVEN}, last=1)", f"return make({GIVEN})", "last=1)", "argument_11=11)"),
+        (f"return make({GIVEN}, last=1)", f"return make(\n        {GIVEN}, last=2,\n    )", "last=1)", "last=2, )"),
+        (f"return make({GIVEN}, a='b')", f'return make({GIVEN}, a="c")', "a='b')", 'a="c")'),
+    ],
+)
+def test_what_is_left_out_of_a_long_statement_is_not_its_difference(
+    before: str, after: str, shown_before: str, shown_after: str
+) -> None:
+    old, new = sources(before, after)
+    assert old.startswith("return make(") and " … " in old
+    assert (old[-len(shown_before) :], new[-len(shown_after) :]) == (shown_before, shown_after)
+
+
+def test_several_differences_of_a_long_statement_are_shown() -> None:
+    other = GIVEN.replace("argument_4=4", "argument_4=None")
+    old, new = sources(f"return make({GIVEN}, last=1)", f"return make({other}, last=2)")
+    assert "argument_4=4," in old and old.endswith("last=1)")
+    assert "argument_4=None," in new and new.endswith("last=2)")
+
+
+def test_a_long_line_is_wrapped_and_not_cut_at_a_terminals_edge() -> None:
+    found = upgrade(
+        f"def start():\n    return make({GIVEN}, last=1)\n",
+        f"def start():\n    return make({GIVEN}, last=2)\n",
+        "engine.start()\n",
+    )
+    for width in (40, 60, 100):
+        text = render_upgrades([(found, COMMAND)], width=width)
+        assert "last=1)" in text and "last=2)" in text
 
 
 def test_statements_that_are_nested_otherwise_are_told_so() -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import copy
 import difflib
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from driftcheck.surface.declarations import FunctionDeclaration
@@ -20,7 +21,12 @@ from driftcheck.symbol_upgrade import BodyChange, SourcePlace
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
 _LOGGERS = frozenset(("log", "logger", "logging"))
-_LONGEST, _IN_FRONT = 100, 40
+# Of a statement longer than this so much is shown around its differences, and of how it begins.
+_LONGEST, _IN_FRONT, _BEHIND, _HEAD = 100, 25, 15, 30
+# More tokens than these are not held against each other one by one.
+_MOST_TOKENS = 500
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_CLOSING = (")", "]", "}")
 _ENDS = ("deprecat", "will be removed", "be removed in")
 
 
@@ -103,16 +109,74 @@ class _Difference:
 
 
 def _apart(before: str, after: str) -> tuple[str, str]:
-    """Two texts cut to what a reader has to see: their beginning, or what stands around their first difference."""
-    pairs = enumerate(zip(before, after, strict=False))
-    same = next((place for place, (one, other) in pairs if one != other), 0)
-    start = max(same - _IN_FRONT, 0) if same > _LONGEST - _IN_FRONT else 0
-    return _cut(before, start), _cut(after, start)
+    """Two statements cut to what a reader has to see: how they begin, and what stands around their differences.
+
+    White space, the sort of quotes and commas in front of brackets that close are no differences.
+    """
+    if max(len(before), len(after)) <= _LONGEST:
+        return before, after
+    old, new = _tokens(before), _tokens(after)
+    differences = _differences([token for token, _ in old], [token for token, _ in new])
+    return (
+        _around(before, [_span(before, old, start, end) for start, end, _, _ in differences]),
+        _around(after, [_span(after, new, start, end) for _, _, start, end in differences]),
+    )
 
 
-def _cut(text: str, start: int) -> str:
-    end = start + _LONGEST
-    return f"{'…' if start else ''}{text[start:end]}{'…' if len(text) > end else ''}"
+def _tokens(text: str) -> list[tuple[str, int]]:
+    """The words and signs of a text that count, each with its place."""
+    found = [(match[0].replace("'", '"'), match.start()) for match in _TOKEN.finditer(text)]
+    following = [token for token, _ in found[1:]] + [""]
+    return [each for each, next_ in zip(found, following, strict=True) if each[0] != "," or next_ not in _CLOSING]
+
+
+def _differences(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:
+    """The parts of two sequences that are different, from and to in each; of very long ones all between their ends."""
+    pairs = list(zip(old, new, strict=False))
+    start = next((place for place, (one, other) in enumerate(pairs) if one != other), len(pairs))
+    most = min(len(old), len(new)) - start
+    end = next((place for place in range(most) if old[-1 - place] != new[-1 - place]), most)
+    left, left_new = old[start : len(old) - end], new[start : len(new) - end]
+    if max(len(left), len(left_new)) > _MOST_TOKENS:
+        return [(start, len(old) - end, start, len(new) - end)]
+    matcher = difflib.SequenceMatcher(None, left, left_new, autojunk=False)
+    return [
+        (start + first, start + last, start + first_new, start + last_new)
+        for tag, first, last, first_new, last_new in matcher.get_opcodes()
+        if tag != "equal"
+    ]
+
+
+def _span(text: str, tokens: Sequence[tuple[str, int]], start: int, end: int) -> tuple[int, int]:
+    """Where the tokens from one to another stand; for none the place between those around them."""
+    first = tokens[start][1] if start < len(tokens) else len(text)
+    if end <= start:
+        return first, first
+    last, place = tokens[end - 1]
+    return first, place + len(last)
+
+
+def _around(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The parts of a text that stand around these places, with the text's beginning, and dots for what is left out."""
+    parts = [(0, _HEAD)]
+    for start, end in spans:
+        start, end = max(start - _IN_FRONT, 0), min(end, start + _LONGEST) + _BEHIND
+        if start <= parts[-1][1] + _BEHIND:
+            parts[-1] = parts[-1][0], max(end, parts[-1][1])
+        elif sum(last - first for first, last in parts) < _LONGEST:
+            parts.append((start, end))
+    whole = [_whole_words(text, start, end) for start, end in parts]
+    dots = " …" if whole[-1][1] < len(text) else ""
+    return " … ".join(text[start:end].strip() for start, end in whole) + dots
+
+
+def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
+    """A part of a text without the pieces of words at its ends, as long as the words are not too long."""
+    space = text.find(" ", start) if start else 0
+    if 0 < space <= start + _BEHIND:
+        start = space + 1
+    space = text.find(" ", end - 1) if end < len(text) else len(text)
+    return start, space if end <= space <= end + _BEHIND else end
 
 
 def announced_ends(function: FunctionDeclaration) -> list[str]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Certainty, Finding
 from driftcheck.report.harmless import harmless
-from driftcheck.report.layout import cells, cut, wrap
+from driftcheck.report.layout import cells, wrap
 from driftcheck.report.upgrade_words import (
     behaviour_counts,
     body_lines,
@@ -106,7 +106,8 @@ def _differences(changed: ChangedSymbol, width: int) -> Iterator[str]:
         yield from _wrapped(said, "      ", width)
     if changed.body is not None:
         yield from _wrapped(body_sentence(changed, changed.body), "      ", width)
-        yield from (f"        {cut(line, width - 8)}" for line in body_lines(changed.body))
+        for line in body_lines(changed.body):
+            yield from _wrapped(line, "        ", width)
 
 
 def _foot(upgrade: Upgrade, command: str, width: int) -> Iterator[str]:
