@@ -326,6 +326,12 @@ def test_several_differences_of_a_long_statement_are_shown() -> None:
     assert "argument_4=None," in new and new.endswith("last=2)")
 
 
+def test_a_long_statement_that_is_new_is_shown_by_its_beginning() -> None:
+    old, new = sources("return 1", f"make({GIVEN}, last=1)\n    return 1")
+    assert old == ""
+    assert new.startswith("make(argument_0=0, argument_1=1, argument_2=2,") and new.endswith(" …")
+
+
 def test_a_long_line_is_wrapped_and_not_cut_at_a_terminals_edge() -> None:
     found = upgrade(
         f"def start():\n    return make({GIVEN}, last=1)\n",

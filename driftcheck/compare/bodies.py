@@ -126,8 +126,8 @@ def _apart(before: str, after: str) -> tuple[str, str]:
 def _tokens(text: str) -> list[tuple[str, int]]:
     """The words and signs of a text that count, each with its place."""
     found = [(match[0].replace("'", '"'), match.start()) for match in _TOKEN.finditer(text)]
-    following = [token for token, _ in found[1:]] + [""]
-    return [each for each, next_ in zip(found, following, strict=True) if each[0] != "," or next_ not in _CLOSING]
+    following = [*(token for token, _ in found[1:]), ""]
+    return [each for each, next_ in zip(found, following, strict=False) if each[0] != "," or next_ not in _CLOSING]
 
 
 def _differences(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int, int]]:
