@@ -6,7 +6,8 @@ import hashlib
 from collections import Counter
 from dataclasses import replace
 
-from driftcheck.model import ClientSummary, Finding, Kind
+from driftcheck.model import ClientSummary, Finding, Kind, TargetSummary
+from driftcheck.origins.names import parsed_version
 from driftcheck.usage.files import Lines
 
 
@@ -66,6 +67,14 @@ def unread(client: ClientSummary) -> tuple[str, ...]:
         return ()
     number = "a file" if len(skipped) == 1 else f"{len(skipped):,} files"
     return (f"not checked: {number} that can't be read ({skipped[0].path}: {skipped[0].reason})",)
+
+
+def backwards(before: TargetSummary, after: TargetSummary) -> tuple[str, ...]:
+    """The notice that a way between two releases leads back to an older one, which may be meant; none where not."""
+    older, newer = parsed_version(after.version or ""), parsed_version(before.version or "")
+    if older is None or newer is None or older >= newer:
+        return ()
+    return (f"{after.version} is older than {before.version}: this is what going back means",)
 
 
 def quoted(findings: list[Finding], lines: Lines) -> list[tuple[str, int, str]]:

@@ -6,16 +6,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from driftcheck.assembly import unread
+from driftcheck.assembly import backwards, unread
 from driftcheck.audit import Sources
 from driftcheck.compare.behaviour import behaviour
 from driftcheck.compare.couplings import couplings
 from driftcheck.compare.standing import Standings
 from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import knowledge_of
-from driftcheck.model import Finding, Report, Severity
+from driftcheck.model import Finding, Fix, Report, Severity
 from driftcheck.readings import Readings
 from driftcheck.symbol_upgrade import BrokenSymbol, ChangedSymbol, SourcePlace, Upgrade
+from driftcheck.tree import SourceTree
 
 
 def upgrade_of(
@@ -40,7 +41,7 @@ def upgrade_of(
 def _upgrade(
     audited: Report, readings: Readings, *, selected: Callable[[Report], Report], is_excluded: Callable[[str], bool]
 ) -> Upgrade:
-    report = selected(audited)
+    report = _with_makeable_fixes(selected(audited), readings.client)
     assert report.baseline is not None and readings.before is not None
     earlier = readings.earlier if readings.earlier is not None else readings.reading
     knowledge = knowledge_of(readings.reading.program.target_index.top_level)
@@ -62,8 +63,41 @@ def _upgrade(
         compared.changed,
         compared.unchanged,
         compared.uncompared,
-        (*report.notices, *unread(report.client), *_notices(report)),
+        (*backwards(report.baseline, report.target), *report.notices, *unread(report.client), *_notices(report)),
     )
+
+
+def _with_makeable_fixes(report: Report, client: SourceTree) -> Report:
+    """The report, in which a fix that the client's text does not allow is left to a person, as `driftcheck fix` does.
+
+    The safe ones are made without the others.
+    """
+    refused: dict[Finding, str] = {}
+    for applicability in ("safe", "unsafe"):
+        refused |= _refused([each for each in report.findings if _is_fixed(each, applicability)], client)
+    return replace(report, findings=tuple(_by_hand(each, refused.get(each)) for each in report.findings))
+
+
+def _is_fixed(finding: Finding, applicability: str) -> bool:
+    return finding.fix is not None and bool(finding.fix.edits) and finding.fix.applicability == applicability
+
+
+def _refused(findings: Sequence[Finding], client: SourceTree) -> dict[Finding, str]:
+    """Why fixes can't be made, by finding, where they are made together."""
+    if not findings:
+        return {}
+    from driftcheck.fixes.recipes import Planned, edited_files
+
+    planned = [Planned(finding.fix.edits) for finding in findings if finding.fix is not None]
+    return {findings[index]: reason for index, reason in edited_files(client.read, planned).refused.items()}
+
+
+def _by_hand(finding: Finding, reason: str | None) -> Finding:
+    """The finding, with its fix left to a person where there is a reason for that."""
+    if reason is None or finding.fix is None:
+        return finding
+    said = f"{finding.fix.description}, by hand: {reason}"
+    return replace(finding, fix=Fix("manual", said))
 
 
 def _broken(

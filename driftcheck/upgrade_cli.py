@@ -91,7 +91,7 @@ def run_upgrade(options: argparse.Namespace, complain: Callable[[str], None]) ->
         """What it means for one client, the command that makes its fixes, and whether it breaks what counts."""
         settings = settings_of(options, client)
         upgrade = _upgrade(client, settings, options, progress)
-        return upgrade, _command(client, settings, upgrade), _is_failed(upgrade, settings)
+        return upgrade, _command(client, settings, upgrade, options), _is_failed(upgrade, settings)
 
     answers, is_complete = asked_of_clients(
         options,
@@ -144,11 +144,13 @@ def _is_failed(upgrade: Upgrade, settings: Configuration) -> bool:
     return any(finding.severity.rank >= least.rank for symbol in upgrade.broken for finding in symbol.findings)
 
 
-def _command(client: str, settings: Configuration, upgrade: Upgrade) -> str:
-    """The command that makes the fixes which are known."""
+def _command(client: str, settings: Configuration, upgrade: Upgrade, options: argparse.Namespace) -> str:
+    """The command that makes the fixes which are known: what the configuration says it finds there by itself."""
     before = settings.baseline or _named(upgrade.before)
     after = settings.against if settings.against not in (None, _LATEST) else _named(upgrade.after)
     words = ["driftcheck", "fix", client, "--baseline", before, "--against", after or ""]
+    for option, values in (("--model", [options.model]), ("--select", options.select), ("--ignore", options.ignore)):
+        words += [word for value in values or () if value is not None for word in (option, value)]
     return shlex.join(word for word in words if word != ".")
 
 

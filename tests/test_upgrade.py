@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import json
+import shlex
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from driftcheck.audit import Sources
+from driftcheck.audit import Sources, sources_of
 from driftcheck.cli import main
 from driftcheck.errors import DriftcheckError
+from driftcheck.fixing import Choice, fixed
 from driftcheck.report.upgrade_json import render_upgrades_json
 from driftcheck.report.upgrade_markdown import render_upgrades_markdown
 from driftcheck.report.upgrade_text import render_upgrades
+from driftcheck.selection import suppressed
 from driftcheck.symbol_upgrade import ChangedSymbol, Upgrade
 from driftcheck.tree import MemoryTree
 from driftcheck.upgrade import upgrade_of
 
+# What has become of a finding that is repaired.
+DONE = ("proved", "unproved")
 COMMAND = "driftcheck fix app --baseline vllm==1 --against vllm==2"
 
 
@@ -116,6 +122,45 @@ def test_files_that_could_not_be_read_are_told() -> None:
     app = MemoryTree({"app.py": "import vllm\n", "bad.py": "import vllm\ndef f(:\n"}, "app", "1.0")
     found = upgrade_of(Sources(app, tree, tree, None, (), None, None, None))
     assert found.notices[0].startswith("not checked: a file that can't be read (bad.py: syntax error on line 2")
+
+
+def test_going_back_is_said(folders: tuple[str, str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    app, old, new = folders
+    for folder, version in ((old, "1.0"), (new, "2.0")):
+        (Path(folder) / "pyproject.toml").write_text(f"[project]\nname = 'vllm'\nversion = '{version}'\n")
+    for source, target, is_said in ((old, new, False), (new, old, True), (old, old, False)):
+        main(["upgrade", app, "--from", source, "--to", target])
+        assert ("note: 1.0 is older than 2.0: this is what going back means" in capsys.readouterr().out) is is_said
+
+
+# What repairs it
+
+
+def test_a_fix_that_the_text_does_not_allow_is_left_to_a_person() -> None:
+    before, after = "def start(size, name=None): ...\n", "def start(size): ...\n"
+    client = "options = {'name': 'a'}\nengine.start(1, **options)\nprint(**options)\n"
+    (found,) = upgrade(before, after, client).broken
+    fix = found.findings[0].fix
+    assert fix is not None
+    assert (fix.applicability, fix.edits) == ("manual", ())
+    assert fix.description == "leave name out, by hand: options is unpacked for another call too"
+    (allowed,) = upgrade(before, after, client.replace("print(**options)\n", "")).broken
+    assert allowed.findings[0].fix is not None and allowed.findings[0].fix.edits
+
+
+@pytest.mark.index
+@pytest.mark.parametrize(
+    ("client", "before", "after"),
+    [("trl==0.25.0", "0.10.2", "0.12.0"), ("vllm-spyre==1.9.0", "0.16.0", "0.33.0")],
+)
+def test_as_many_fixes_are_counted_as_are_made(client: str, before: str, after: str) -> None:
+    sources = sources_of(client, against=f"vllm=={after}", baseline=f"vllm=={before}", static=True)
+    told = [finding for each in upgrade_of(sources, selected=suppressed).broken for finding in each.findings]
+    repair, _ = fixed([sources], Choice(is_unsafe=True))
+    done = {(each.finding.location, each.finding.kind) for each in repair.findings if each.status in DONE}
+    counted = {(each.location, each.kind) for each in told if each.fix is not None and each.fix.edits}
+    assert counted
+    assert counted == {place for place in done if place in {(each.location, each.kind) for each in told}}
 
 
 # Defaults and values
@@ -332,6 +377,15 @@ def test_a_long_statement_that_is_new_is_shown_by_its_beginning() -> None:
     assert new.startswith("make(argument_0=0, argument_1=1, argument_2=2,") and new.endswith(" …")
 
 
+def test_the_command_that_repairs_is_wrapped_as_a_shell_reads_on() -> None:
+    command = "driftcheck fix 'my app' --baseline vllm==1 --against git+../vllm@main"
+    found = upgrade("def start(size): ...\n", "def start(): ...\n", "engine.start(size=1)\n")
+    lines = render_upgrades([(found, command)], width=44).splitlines()
+    at = lines.index("  driftcheck fix 'my app' \\")
+    assert lines[at + 1 : at + 3] == ["    --baseline vllm==1 \\", "    --against git+../vllm@main --unsafe"]
+    assert all(len(line) <= 44 for line in lines[at:])
+
+
 def test_a_long_line_is_wrapped_and_not_cut_at_a_terminals_edge() -> None:
     found = upgrade(
         f"def start():\n    return make({GIVEN}, last=1)\n",
@@ -476,6 +530,13 @@ def test_markdown_lists_what_breaks_to_be_ticked_off() -> None:
     assert "`- return 1`; `+ return 2`" in text
 
 
+def test_markdown_says_why_this_older_release() -> None:
+    found = upgrade(BEFORE, AFTER, CLIENT)
+    chosen = replace(found, before=replace(found.before, chosen="app 1.0 requires vllm<2"))
+    for text in (render_upgrades([(chosen, COMMAND)], width=100), render_upgrades_markdown([(chosen, COMMAND)])):
+        assert "from 1: app 1.0 requires vllm" in text
+
+
 def test_markdown_that_is_too_long_says_what_is_left_out() -> None:
     names = [f"a_function_with_a_long_name_{number}" for number in range(300)]
     before = "".join(f"def {name}():\n    return 1\n\n" for name in names)
@@ -524,8 +585,9 @@ def test_the_command_fails_for_what_breaks(folders: tuple[str, str, str], capsys
     assert main(["upgrade", app, "--from", old, "--to", new]) == 1
     text = capsys.readouterr().out
     assert "Breaking: 1 symbol" in text
+    told = text.partition("To repair: 1 with --unsafe, to be looked at\n")[2]
     command = f"driftcheck fix {app} --baseline {old} --against {new} --unsafe"
-    assert f"To repair: 1 with --unsafe, to be looked at\n  {command}\n" in text
+    assert shlex.split(told.replace("\\\n", "")) == command.split()
     assert main(["upgrade", app, "--from", old, "--to", new, "--exit-zero"]) == 0
     assert main(["upgrade", app, "--from", old, "--to", new, "--ignore", "unknown-argument"]) == 0
     assert main(["upgrade", app, "--from", old, "--to", old]) == 0

@@ -19,6 +19,7 @@ from driftcheck.report.upgrade_words import (
     heading,
     ordered_findings,
     other_counts,
+    release_chosen,
     repair_counts,
     use_sentences,
     versions,
@@ -66,6 +67,8 @@ def _lines(upgrade: Upgrade, command: str, *, shows_all: bool) -> Iterator[str]:
     if shows_all:
         yield "\n"
         yield from (_other(each) for each in (*upgrade.unchanged, *upgrade.uncompared))
+    if chosen := release_chosen(upgrade):
+        yield f"\n{plain(chosen)}\n"
     yield from (f"\nNote: {plain(notice)}\n" for notice in upgrade.notices)
 
 

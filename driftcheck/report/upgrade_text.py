@@ -19,6 +19,8 @@ from driftcheck.report.upgrade_words import (
     heading,
     ordered_findings,
     other_counts,
+    release_chosen,
+    repair_command,
     repair_counts,
     use_sentences,
     versions,
@@ -115,9 +117,9 @@ def _foot(upgrade: Upgrade, command: str, width: int) -> Iterator[str]:
     if said:
         yield f"To repair: {said}"
         if has_safe or has_unsafe:
-            yield f"  {harmless(command)}{' --unsafe' if has_unsafe else ''}"
-    if upgrade.before.chosen:
-        yield from _wrapped(harmless(f"from {upgrade.before.version}: {upgrade.before.chosen}"), "", width)
+            yield from (f"  {line}" for line in repair_command(harmless(command), width - 2, with_unsafe=has_unsafe))
+    if chosen := release_chosen(upgrade):
+        yield from _wrapped(chosen, "", width)
     for notice in upgrade.notices:
         yield from _wrapped(f"note: {harmless(notice)}", "", width)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from driftcheck.model import Finding, Severity
 from driftcheck.report.change_words import change_sentence
 from driftcheck.report.harmless import harmless
-from driftcheck.report.layout import counted, listed, named
+from driftcheck.report.layout import cells, counted, listed, named
 from driftcheck.symbol_history import SymbolChange
 from driftcheck.symbol_upgrade import BodyChange, BrokenSymbol, ChangedSymbol, Role, SortOfChange, SourcePlace, Upgrade
 
@@ -106,6 +107,30 @@ def repair_counts(upgrade: Upgrade) -> tuple[str, bool, bool]:
     parts += [f"{unsafe:,} with --unsafe, to be looked at"] if unsafe else []
     parts += [f"{by_hand:,} by hand"] if by_hand else []
     return listed(parts) if parts else "", bool(safe), bool(unsafe)
+
+
+def release_chosen(upgrade: Upgrade) -> str:
+    """Why this older release, where nobody named it; "" where somebody did."""
+    before = upgrade.before
+    return harmless(f"from {before.version or before.name}: {before.chosen}") if before.chosen else ""
+
+
+def repair_command(command: str, width: int, *, with_unsafe: bool) -> list[str]:
+    """The command that makes the fixes on lines of at most `width` cells, as a shell goes on reading them."""
+    parts: list[str] = []
+    for word in shlex.split(command):
+        is_value = bool(parts) and parts[-1].startswith("--") and " " not in parts[-1] and not word.startswith("--")
+        if is_value:
+            parts[-1] += f" {shlex.quote(word)}"
+        else:
+            parts.append(shlex.quote(word))
+    lines: list[str] = []
+    for part in [*parts, "--unsafe"] if with_unsafe else parts:
+        if lines and cells(lines[-1]) + cells(part) + len("  \\") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"  {part}" if lines else part)
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
 
 
 def ordered_findings(symbol: BrokenSymbol) -> list[tuple[str, list[Finding]]]:
