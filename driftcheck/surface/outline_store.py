@@ -79,16 +79,25 @@ class OutlineStore:
     def _connected(self) -> Iterator[sqlite3.Connection]:
         import sqlite3
 
+        self._check_file()
         with closing(sqlite3.connect(self._path, timeout=_PATIENCE)) as connection:
             # What a power cut may damage is only made again.
             connection.execute("PRAGMA synchronous = OFF")
             yield connection
+
+    def _check_file(self) -> None:
+        """Raises what SQLite does for a file that can't be opened, where it would wait forever: a pipe has no end."""
+        import sqlite3
+
+        if self._path.exists() and not self._path.is_file():
+            raise sqlite3.OperationalError(f"{self._path} is no file")
 
     def _reader(self) -> sqlite3.Connection:
         """A connection of this very process: one that was split off may not use its parent's."""
         import sqlite3
 
         if self._open is None or self._open[0] != os.getpid():
+            self._check_file()
             found = sqlite3.connect(f"{self._path.absolute().as_uri()}?mode=ro", timeout=_PATIENCE, uri=True)
             self._open = os.getpid(), found
         return self._open[1]

@@ -50,6 +50,17 @@ def test_a_damaged_file_counts_as_empty_and_heals(tmp_path: Path, content: bytes
     assert store(tmp_path).find(KEY) == "x"
 
 
+def test_a_pipe_or_a_folder_in_its_place_counts_as_empty_and_stays(tmp_path: Path) -> None:
+    pipe, folder = tmp_path / "pipe", tmp_path / "folder"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    for path in (pipe, folder):
+        kept = OutlineStore(path)
+        kept.add({KEY: "x"})
+        assert kept.find(KEY) is None
+        assert path.exists() and not path.is_file()
+
+
 def test_a_damaged_file_that_cannot_be_removed_counts_as_empty() -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "outlines.sqlite").write_bytes(b"no database" * 100)
