@@ -9,14 +9,16 @@ from driftcheck.apart import shared_out
 from driftcheck.assembly import unread
 from driftcheck.audit import DEFAULT_TARGET, Sources, releases_in, sources_of
 from driftcheck.errors import DriftcheckError
-from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict, Report
+from driftcheck.model import Finding, Identity, Kind, Matrix, ReleaseVerdict, Report, Severity
 from driftcheck.origins.baseline import Requirement, requirement_of
 from driftcheck.origins.offers import offers
 from driftcheck.origins.select import target_tree
 from driftcheck.origins.settings import Settings
 from driftcheck.progress import UNWATCHED, Progress, Task
 from driftcheck.readings import Shared
+from driftcheck.surface.program import IMPORT_ERRORS, NAME_ERRORS
 from driftcheck.tree import SourceTree
+from driftcheck.usage.optional_modules import OptionalModules
 
 # So many releases before the oldest one that a client has to do with are looked at where nobody says which.
 _BEFORE = 5
@@ -93,26 +95,26 @@ def matrix_of(
     read = [report for report in reports if isinstance(report, Report)]
     if not read:
         raise DriftcheckError(f"no release can be read: {reports[0]}")
-    everywhere = frozenset.intersection(
-        *(frozenset(finding.identity for finding in _severe(report)) for report in read)
-    )
+    common = _Common.of(read, sources.client)
     verdicts = tuple(
-        _verdict(version, report, requirement, everywhere if len(read) > 1 else None)
-        for version, report in zip(releases, reports, strict=True)
+        _verdict(version, report, requirement, common) for version, report in zip(releases, reports, strict=True)
     )
     uses_target = bool(read[-1].client.files_using_target)
-    fitting = _fitting(verdicts)
+    unbroken = _unbroken(verdicts)
+    spans = tuple((span[0].version, span[-1].version) for span in unbroken)
+    bound = _bound(verdicts, unbroken, sources.baseline.version if sources.baseline is not None else None)
+    has_fits = any(verdict.fits for verdict in verdicts)
     return Matrix(
         client=read[-1].client,
         target=DEFAULT_TARGET,
         baseline=read[-1].baseline,
         requirement=requirement.text if requirement is not None else None,
         releases=verdicts,
-        fitting=tuple((span[0].version, span[-1].version) for span in fitting),
-        bound=_bound(verdicts, fitting, sources.baseline.version if sources.baseline is not None else None)
-        if uses_target
-        else None,
-        notices=(*sources.notices, *_notices(read, verdicts, uses_target=uses_target)),
+        fitting=spans if has_fits else (),
+        bound=bound if has_fits and uses_target else None,
+        best=() if has_fits else spans,
+        best_bound=None if has_fits else bound,
+        notices=(*sources.notices, *_notices(read[-1], verdicts, common, uses_target=uses_target)),
     )
 
 
@@ -182,45 +184,94 @@ def _severe(report: Report) -> list[Finding]:
     return [finding for finding in report.findings if finding.is_severe]
 
 
-def _verdict(
-    version: str, report: Report | str, requirement: Requirement | None, everywhere: frozenset[Identity] | None
-) -> ReleaseVerdict:
-    """What a release says; what the baseline has too is no break where every release has it (`everywhere`).
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What all releases that were read have: the findings at silent or above, and the errors among them.
 
-    What only some have is one, whichever the baseline is: it may be a guess.
+    `errors` are without what the client provides for: the imports of a module that it does without. `is_compared` where
+    there are several releases.
+    """
+
+    findings: frozenset[Identity]
+    errors: frozenset[Identity]
+    is_compared: bool
+
+    @classmethod
+    def of(cls, reports: Sequence[Report], client: SourceTree) -> _Common:
+        """What these reports on a client have in common."""
+        severe = [{finding.identity for finding in _severe(report)} for report in reports]
+        errors = [
+            {finding.identity for finding in report.findings if finding.severity is Severity.ERROR}
+            for report in reports
+        ]
+        lasting = frozenset.intersection(*map(frozenset, errors))
+        optional = OptionalModules(client)
+        provided = {
+            finding.identity
+            for finding in reports[-1].findings
+            if finding.identity in lasting and _is_provided_for(finding, optional)
+        }
+        return cls(frozenset.intersection(*map(frozenset, severe)), lasting - provided, len(reports) > 1)
+
+
+def _is_provided_for(finding: Finding, optional: OptionalModules) -> bool:
+    """True for an import that fails while its module is imported, where the client goes on without that module."""
+    catching = {Kind.UNRESOLVED_MODULE: IMPORT_ERRORS, Kind.UNRESOLVED_SYMBOL: NAME_ERRORS}.get(finding.kind)
+    return catching is not None and not finding.scope and optional.is_optional(finding.location.path, catching)
+
+
+def _verdict(version: str, report: Report | str, requirement: Requirement | None, common: _Common) -> ReleaseVerdict:
+    """What a release says; what the baseline has too is no break where every release has it.
+
+    What only some have is one, whichever the baseline is: it may be a guess. With one release there are no others.
     """
     is_allowed = requirement.allows(version) if requirement is not None else None
     if isinstance(report, str):
         return ReleaseVerdict(version, is_allowed=is_allowed, fault=report)
-    breaks = tuple(
-        finding
-        for finding in _severe(report)
-        if finding.is_break() or (everywhere is not None and finding.identity not in everywhere)
-    )
-    return ReleaseVerdict(version, breaks, len(report.findings) - len(breaks), is_allowed)
+    breaks: list[Finding] = []
+    everywhere: list[Finding] = []
+    for finding in _severe(report):
+        if finding.is_break() or finding.identity not in common.findings:
+            breaks.append(finding)
+        elif finding.identity in common.errors:
+            (everywhere if common.is_compared else breaks).append(finding)
+    others = len(report.findings) - len(breaks) - len(everywhere)
+    return ReleaseVerdict(version, tuple(breaks), tuple(everywhere), others, is_allowed)
 
 
-def _notices(read: Sequence[Report], verdicts: Sequence[ReleaseVerdict], *, uses_target: bool) -> Iterator[str]:
-    """What has to be known to take the verdicts for what they are."""
+def _notices(
+    report: Report, verdicts: Sequence[ReleaseVerdict], common: _Common, *, uses_target: bool
+) -> Iterator[str]:
+    """What has to be known to take the verdicts for what they are; the report is that on the newest release."""
     if not uses_target:
         yield f"no file of the client uses {DEFAULT_TARGET}"
-    yield from unread(read[-1].client)
-    counted = {finding.identity for verdict in verdicts for finding in verdict.breaks}
-    left = [finding for finding in _severe(read[-1]) if finding.identity not in counted]
-    if left:
-        place = f"{left[0].location.place}: {left[0].message}"
-        number = "a finding" if len(left) == 1 else f"{len(left):,} findings"
-        yield f"not counted: {number} that all of these releases have ({place})"
+    yield from unread(report.client)
+    counted = {finding.identity for verdict in verdicts for finding in (*verdict.breaks, *verdict.everywhere)}
+    left = [finding for finding in _severe(report) if finding.identity not in counted]
+    having = "all of these releases have" if common.is_compared else "the release it was written for has as well"
+    provided = [finding for finding in left if finding.severity is Severity.ERROR]
+    silent = [finding for finding in left if finding.severity is not Severity.ERROR]
+    if provided:
+        yield f"not counted: {_told(provided, 'a failing import')} that {having}, in modules that it does without"
+    if silent:
+        yield f"not counted: {_told(silent, 'a silent finding')} that {having}"
 
 
-def _fitting(verdicts: Sequence[ReleaseVerdict]) -> list[list[ReleaseVerdict]]:
-    """The releases that fit, in runs; what could not be read ends no run, and begins none."""
+def _told(findings: Sequence[Finding], one: str) -> str:
+    """How many findings there are of a sort, which is given as one of them, and the first."""
+    _, _, sort = one.partition(" ")
+    number = one if len(findings) == 1 else f"{len(findings):,} {sort}s"
+    return f"{number} ({findings[0].location.place}: {findings[0].message})"
+
+
+def _unbroken(verdicts: Sequence[ReleaseVerdict]) -> list[list[ReleaseVerdict]]:
+    """The releases without a break, in runs; what could not be read ends no run, and begins none."""
     spans: list[list[ReleaseVerdict]] = []
     is_broken = True
     for verdict in verdicts:
         if verdict.breaks:
             is_broken = True
-        elif verdict.fits:
+        elif verdict.is_unbroken:
             if is_broken:
                 spans.append([])
             spans[-1].append(verdict)
@@ -229,12 +280,12 @@ def _fitting(verdicts: Sequence[ReleaseVerdict]) -> list[list[ReleaseVerdict]]:
 
 
 def _bound(
-    verdicts: Sequence[ReleaseVerdict], fitting: Sequence[Sequence[ReleaseVerdict]], baseline: str | None
+    verdicts: Sequence[ReleaseVerdict], spans: Sequence[Sequence[ReleaseVerdict]], baseline: str | None
 ) -> str | None:
     """The requirement that allows the run around the baseline, or else the newest run, and nothing beyond."""
-    if not fitting:
+    if not spans:
         return None
-    span = next((span for span in fitting if any(each.version == baseline for each in span)), fitting[-1])
+    span = next((span for span in spans if any(each.version == baseline for each in span)), spans[-1])
     after = verdicts.index(span[-1]) + 1
     following = next((each.version for each in verdicts[after:] if each.breaks), None)
     upper = f",<{following}" if following is not None else ""

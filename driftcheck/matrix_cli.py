@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 MATRIX = "Holds clients against many releases and says with which they work, and what breaks first."
 MATRIX_NOTES = """\
 What breaks is what an audit finds at severity silent or above and the baseline
-had right. Releases are read from the package index; the second time, what was
-read and found before is used. Without --releases, those are looked at that
-came out since a few before the oldest one the client has to do with.
+or another of the releases has right; an error in all of them is told as such.
+Releases are read from the package index; the second time, what was read and
+found before is used. Without --releases, those are looked at that came out
+since a few before the oldest one the client has to do with.
 
 examples:
   driftcheck matrix                                  this folder
@@ -27,8 +28,8 @@ examples:
   driftcheck matrix trl verl lmcache --format html --output matrix.html
 
 exit codes:
-  0  what the clients' metadata allow fits
-  1  a release that they allow breaks
+  0  the releases that each client's metadata allow fit
+  1  one of these breaks, they allow none of those looked at, or nothing fits
   2  could not check: a line on stderr says why
 """
 
@@ -72,7 +73,7 @@ def run_matrix(options: argparse.Namespace, complain: Callable[[str], None]) -> 
         complain(fault)
     if faults or not is_complete:
         return COULD_NOT_CHECK
-    return FINDINGS if any(matrix.too_wide for matrix in matrices) and not options.exit_zero else NOTHING
+    return NOTHING if options.exit_zero or all(matrix.is_promise_kept for matrix in matrices) else FINDINGS
 
 
 def _matrix(client: str, releases: list[str], options: argparse.Namespace, progress: Progress) -> Matrix:
@@ -103,11 +104,19 @@ def _faults(matrix: Matrix) -> Iterator[str]:
         yield f"{matrix.client.name}: {number} could not be read ({unread[0].version}: {unread[0].fault})"
 
 
+def _explanations() -> dict[str, str]:
+    """What `driftcheck explain` says of each kind of finding and each rule, by name."""
+    from driftcheck.explanation import as_text, kind_explanations, rule_explanations
+
+    entries = {**kind_explanations(), **rule_explanations()}
+    return {name: "\n".join(as_text(entry)) for name, entry in entries.items()}
+
+
 def _rendered(matrices: list[Matrix], options: argparse.Namespace) -> str:
     if options.format == "html":
         from driftcheck.report.matrix_page import render_matrix_page
 
-        return render_matrix_page(matrices)
+        return render_matrix_page(matrices, _explanations())
     from driftcheck.output import columns
     from driftcheck.report.matrix_text import render_matrix, render_matrix_json, render_matrix_markdown
 

@@ -450,29 +450,43 @@ class Repair:
 class ReleaseVerdict:
     """What one release says of a client.
 
-    `breaks` are the findings that are silent or worse and not the same with the baseline, `others` is how many there
-    are besides. `is_allowed` says whether the client's metadata allow the release, None where they name none. `fault`
-    says why the release could not be read.
+    `breaks` are the findings that are silent or worse and that the baseline, or another of the releases, is without.
+    `everywhere` are the errors that the baseline and all of the releases have, `others` is how many findings there are
+    besides. `is_allowed` says whether the client's metadata allow the release, None where they name none. `fault` says
+    why the release could not be read.
     """
 
     version: str
     breaks: tuple[Finding, ...] = ()
+    everywhere: tuple[Finding, ...] = ()
     others: int = 0
     is_allowed: bool | None = None
     fault: str | None = None
 
     @property
     def fits(self) -> bool:
-        """True where the release was read and nothing breaks."""
+        """True where the release was read and nothing is wrong with it."""
+        return self.is_unbroken and not self.everywhere
+
+    @property
+    def is_unbroken(self) -> bool:
+        """True where the release was read and nothing is wrong with it but what is wrong with all of them."""
         return self.fault is None and not self.breaks
+
+    @property
+    def is_misfit(self) -> bool:
+        """True where the release was read and something is wrong with it."""
+        return self.fault is None and not self.fits
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """One client on many releases of the target, the oldest first.
 
-    `requirement` is what the client's metadata ask for. `fitting` are the ranges without a break, each by its first and
-    last release; `bound` is the requirement that says the one around the baseline, None where nothing fits.
+    `requirement` is what the client's metadata ask for. `fitting` are the ranges that fit, each by its first and last
+    release; `bound` is the requirement that says the one around the baseline, None where nothing fits. Where that is
+    for nothing but what all releases have, `best` and `best_bound` are the same of those with which nothing else
+    breaks.
     """
 
     client: ClientSummary
@@ -482,14 +496,26 @@ class Matrix:
     releases: tuple[ReleaseVerdict, ...]
     fitting: tuple[tuple[str, str], ...]
     bound: str | None
+    best: tuple[tuple[str, str], ...] = ()
+    best_bound: str | None = None
     notices: tuple[str, ...] = ()
 
     @property
     def too_wide(self) -> tuple[ReleaseVerdict, ...]:
-        """The releases that the metadata allow and the client breaks with."""
-        return tuple(release for release in self.releases if release.is_allowed and release.breaks)
+        """The releases that the metadata allow and that do not fit."""
+        return tuple(release for release in self.releases if release.is_allowed and release.is_misfit)
 
     @property
     def too_narrow(self) -> tuple[ReleaseVerdict, ...]:
         """The releases that fit and the metadata do not allow."""
         return tuple(release for release in self.releases if release.is_allowed is False and release.fits)
+
+    @property
+    def is_promise_kept(self) -> bool:
+        """True where a release fits that the metadata allow, and none that they allow is a misfit.
+
+        Metadata that ask for no release allow all of them, and promise that one of them fits.
+        """
+        if self.requirement is None:
+            return bool(self.fitting)
+        return any(release.is_allowed and release.fits for release in self.releases) and not self.too_wide

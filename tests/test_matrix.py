@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import textwrap
 from html.parser import HTMLParser
 
 import pytest
@@ -41,9 +42,12 @@ def release(version: str) -> MemoryTree:
     return MemoryTree({"vllm/__init__.py": SOURCES[version]}, "vllm", version)
 
 
-def found(*versions: str, requirement: str = "vllm>=2,<5", client: str = CLIENT) -> Matrix:
-    """The matrix of a client that was written for 2."""
-    tree = MemoryTree({"app.py": client}, "app", "1.0", requirements=(requirement,) if requirement else ())
+def found(
+    *versions: str, requirement: str = "vllm>=2,<5", client: str = CLIENT, others: dict[str, str] | None = None
+) -> Matrix:
+    """The matrix of a client that was written for 2, of one file and maybe `others`."""
+    files = {"app.py": client} if others is None else others
+    tree = MemoryTree(files, "app", "1.0", requirements=(requirement,) if requirement else ())
     sources = Sources(tree, release("2"), release("2"), None, (), None, None, None)
     return matrix_of(sources, versions, release)
 
@@ -58,18 +62,123 @@ def test_what_fits_and_what_breaks() -> None:
     assert [finding.message for finding in matrix.releases[0].breaks] == ["module vllm has no attribute stop"]
 
 
-def test_what_all_of_them_have_is_no_break() -> None:
-    matrix = found("2", "3", client=CLIENT + "vllm.never\n")
-    assert [(release.breaks, release.others) for release in matrix.releases] == [((), 1), ((), 1)]
-    assert matrix.notices == (
-        "not counted: a finding that all of these releases have (app.py:5: module vllm has no attribute never)",
+def test_what_all_of_them_have_fits_none() -> None:
+    matrix = found("1", "2", "3", "4", client=CLIENT + "vllm.never\n")
+    assert [len(release.everywhere) for release in matrix.releases] == [1, 1, 1, 1]
+    assert [len(release.breaks) for release in matrix.releases] == [1, 0, 0, 1]
+    assert (matrix.fitting, matrix.bound, matrix.notices) == ((), None, ())
+    assert (matrix.best, matrix.best_bound) == ((("2", "3"),), "vllm>=2,<4")
+    assert (
+        render_matrix([matrix], width=100)
+        == """app 1.0 on 4 releases of vllm, written for 2
+
+  1       1 error, 1 error everywhere
+          app.py:4: module vllm has no attribute stop
+  2 to 3  1 error everywhere
+          in all of these releases: app.py:5: module vllm has no attribute never
+  4       1 error, 1 error everywhere
+          app.py:3: start(): unknown argument 'size'
+
+  fits      none of these releases: all have app.py:5: module vllm has no attribute never
+  best      2 to 3, where nothing else breaks (vllm>=2,<4)
+  breaks    first with 4: vllm.start
+  requires  vllm<5,>=2: too wide, it breaks with all 3 of these that it allows
+"""
     )
 
 
+def test_each_format_says_what_all_of_them_have() -> None:
+    matrix = found("1", "2", client=CLIENT + "vllm.never\n")
+    (told,) = json.loads(render_matrix_json([matrix]))["matrices"]
+    assert [entry["verdict"] for entry in told["releases"]] == ["breaks", "everywhere"]
+    assert [entry["everywhere"][0]["line"] for entry in told["releases"]] == [5, 5]
+    assert (told["fitting"], told["bound"], told["best"]) == ([], None, [["2", "2"]])
+    assert (told["best_bound"], told["is_promise_kept"]) == ("vllm>=2", False)
+    markdown = render_matrix_markdown([matrix, found("2")])
+    assert "| app 1.0 | none, best 2 |" in markdown
+    assert "| 2 | 1 error everywhere | in all of these releases: app.py:5: " in markdown
+    page = Page(render_matrix_page([matrix]))
+    words = "".join(page.words)
+    assert "1 error everywhere" in words
+    assert "module vllm has no attribute never everywhere" in words
+    *_, row = render_matrix([found("2"), matrix], width=100).splitlines()
+    assert row == "  app 1.0  x~  none, best 2"
+
+
+def test_a_single_release_is_judged_by_itself() -> None:
+    matrix = found("2", client=CLIENT + "vllm.never\n")
+    assert [finding.line for finding in (each.location for each in matrix.releases[0].breaks)] == [5]
+    assert (matrix.fitting, matrix.best, matrix.bound) == ((), (), None)
+    assert "fits      none of these releases\n" in render_matrix([matrix], width=100)
+
+
+PACKAGE = """import vllm
+
+vllm.stop()
+try:
+    from app import extra
+except ImportError:
+    extra = None
+"""
+
+
+@pytest.mark.parametrize(
+    "package",
+    [
+        PACKAGE,
+        "import contextlib\nimport vllm\n\nvllm.stop()\nwith contextlib.suppress(ImportError):\n    import app.extra\n",
+        f"def start():\n{textwrap.indent(PACKAGE, '    ')}",
+    ],
+)
+def test_what_the_client_provides_for_is_no_hindrance(package: str) -> None:
+    matrix = found("2", "3", others={"app/__init__.py": package, "app/extra.py": "from vllm import never\n"})
+    assert matrix.fitting == (("2", "3"),)
+    (notice,) = matrix.notices
+    assert notice == (
+        "not counted: a failing import (app/extra.py:1: vllm has no name never) that all of these releases have, "
+        "in modules that it does without"
+    )
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"app/other.py": "from app.extra import never\nimport vllm\n"},
+        {"app/extra.py": "import vllm\nvllm.never\n"},
+        {"app/__init__.py": PACKAGE.replace("extra = None", "raise RuntimeError('install more')")},
+        {"app/__init__.py": PACKAGE.replace("ImportError", "ModuleNotFoundError")},
+        {"app/__init__.py": "import vllm\n\nvllm.stop()\n"},
+    ],
+)
+def test_what_it_does_not_provide_for_is_one(more: dict[str, str]) -> None:
+    files = {"app/__init__.py": PACKAGE, "app/extra.py": "from vllm import never\n", **more}
+    matrix = found("2", "3", others=files)
+    assert (matrix.fitting, matrix.bound) == ((), None)
+    assert {finding.location.path for finding in matrix.releases[1].everywhere} == {"app/extra.py"}
+
+
+def test_modules_that_only_optional_ones_import_are_optional() -> None:
+    files = {
+        "app/__init__.py": PACKAGE.replace("app import extra", "app.extra import go"),
+        "app/extra/__init__.py": "from .one import go\n",
+        "app/extra/one.py": "from .two import never\nimport vllm\n\ndef go(): ...\n",
+        "app/extra/two.py": "from vllm import never\n",
+        "app/main.py": "import typing\nif typing.TYPE_CHECKING:\n    import app.extra.two\n",
+        "tests/test_two.py": "import app.extra.two\n",
+    }
+    assert found("2", "3", others=files).fitting == (("2", "3"),)
+    files["app/main.py"] = "import app.extra.two\n"
+    assert found("2", "3", others=files).fitting == ()
+
+
+def test_what_never_runs_is_no_hindrance() -> None:
+    client = "import vllm\n\n\ndef _old():\n    from vllm import never\n\n\nif hasattr(vllm, 'gone'):\n    _old()\n"
+    assert found("2", "3", client=client).fitting == (("2", "3"),)
+    guarded = "try:\n    from vllm import never\nexcept ImportError:\n    from vllm import stop as never\n"
+    assert found("2", "3", client=guarded).fitting == (("2", "3"),)
+
+
 def test_what_only_the_baseline_and_some_have_is_a_break() -> None:
-    matrix = found("1", "2", "3", "6", client="import vllm\nvllm.start(length=1)\n")
-    assert [release.fits for release in matrix.releases] == [True, True, True, True]
-    assert matrix.notices
     matrix = found("2", "4", "6", client="import vllm\nvllm.start(length=1)\n")
     assert [release.fits for release in matrix.releases] == [False, True, False]
     assert (matrix.fitting, matrix.notices) == ((("4", "4"),), ())
@@ -170,9 +279,34 @@ def test_what_was_not_looked_at_is_said() -> None:
 
 def test_metadata_that_allow_nothing_of_it() -> None:
     text = render_matrix([found("2", "3", requirement="vllm==1")], width=100)
-    assert "requires  vllm==1: too narrow, 2, 3 would do as well" in text
+    assert "requires  vllm==1: which allows none of these releases; 2, 3 would do\n" in text
     assert "vllm==1: which allows none of these releases" in render_matrix(
         [found("4", "5", requirement="vllm==1")], width=100
+    )
+
+
+@pytest.mark.parametrize(
+    ("versions", "requirement", "is_kept"),
+    [
+        ("23", "vllm>=2,<4", True),
+        ("234", "vllm>=2,<4", True),
+        ("234", "vllm>=2", False),
+        ("45", "", False),
+        ("24", "", True),
+        ("45", "vllm<4", False),
+        ("23", "vllm>=4", False),
+        ("27", "vllm>=2", True),
+    ],
+)
+def test_whether_the_promise_is_kept(versions: str, requirement: str, is_kept: bool) -> None:
+    assert found(*versions, requirement=requirement).is_promise_kept is is_kept
+
+
+def test_what_still_breaks_is_named() -> None:
+    text = render_matrix([found("5", "1", "4")], width=100)
+    assert (
+        "  1  1 error\n     some of that is right again, and still app.py:4: module vllm has no attribute stop\n"
+        in text
     )
 
 
@@ -224,6 +358,20 @@ def test_each_finding_has_a_page_of_its_own() -> None:
     assert text.count('href="#finding-0-0"') == 2
     assert "<dd><code>2 of 5 releases: 4, 5</code></dd>" in text
     assert "<dd><code>2 of 5 releases: 1, 5</code></dd>" in text
+
+
+def test_the_page_of_a_finding_says_what_to_do_and_what_it_means() -> None:
+    explanations = {"unknown-argument": "why <it> fails", "dead-guard": "not met here"}
+    text = render_matrix_page([found("2", "4")], explanations)
+    page = Page(text)
+    said = re.search(r'<section id="finding-0-0">.*?</section>', text, re.DOTALL)
+    assert said is not None
+    assert "<dt>fix</dt><dd><code>pass it as length (unsafe)</code></dd>" in said[0]
+    assert "<dt>vllm 4</dt><dd><code>vllm/__init__.py:1 start(length)</code></dd>" in said[0]
+    assert "<dt>vllm 2</dt><dd><code>start(size)</code></dd>" in said[0]
+    assert '<dd>what <a href="#about-unknown-argument">unknown-argument</a> means</dd>' in said[0]
+    assert '<section id="about-unknown-argument"><pre>why &lt;it&gt; fails</pre></section>' in text
+    assert "not met here" not in "".join(page.words)
 
 
 @pytest.mark.index

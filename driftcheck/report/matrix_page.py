@@ -6,7 +6,7 @@ import html
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from driftcheck.model import Finding, Identity, Matrix, ReleaseVerdict
+from driftcheck.model import Evidence, Finding, Identity, Matrix, ReleaseVerdict
 from driftcheck.report.harmless import harmless
 from driftcheck.report.layout import named
 from driftcheck.report.matrix_text import Run, conclusions, heading, numbers, overview_cells, runs, told
@@ -21,7 +21,7 @@ td:first-child, td:nth-child(2) { white-space: nowrap }
 code { font-family: ui-monospace, monospace; font-size: .92em; overflow-wrap: anywhere }
 .fits { color: var(--good) } .breaks { color: var(--bad) } .unread { color: var(--quiet) }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .2rem 1rem } dt { font-weight: 600 } dd { margin: 0 }
-summary { cursor: pointer } li { margin: .4rem 0 }
+pre { white-space: pre-wrap } summary { cursor: pointer } li { margin: .4rem 0 }
 section { display: none } section:target { display: block } body:has(section:target) main { display: none }
 """
 # Sorts the table whose head is pressed; a second time the other way round.
@@ -39,17 +39,19 @@ for (const table of document.querySelectorAll("table")) {
   });
 }
 """
+_NO_EXPLANATIONS: Mapping[str, str] = {}
 
 
-def render_matrix_page(matrices: Sequence[Matrix]) -> str:
+def render_matrix_page(matrices: Sequence[Matrix], explanations: Mapping[str, str] = _NO_EXPLANATIONS) -> str:
     """The page: an overview of the clients, then a sortable table for each with all that breaks in every release.
 
-    Each finding has a page of its own in it, shown when its link is followed.
+    Each finding has a page of its own in it, shown when its link is followed, and so has each kind of finding and each
+    rule of which `explanations` has a text.
     """
-    return "".join(f"{line}\n" for line in _page(matrices))
+    return "".join(f"{line}\n" for line in _page(matrices, explanations))
 
 
-def _page(matrices: Sequence[Matrix]) -> Iterator[str]:
+def _page(matrices: Sequence[Matrix], explanations: Mapping[str, str]) -> Iterator[str]:
     names = ", ".join(named(matrix.client.name, matrix.client.version) for matrix in matrices)
     target = matrices[0].target if matrices else ""
     yield "<!doctype html>"
@@ -70,9 +72,11 @@ def _page(matrices: Sequence[Matrix]) -> Iterator[str]:
     for number, matrix in enumerate(matrices):
         yield from _client(number, matrix)
     yield "</main>"
-    for number, matrix in enumerate(matrices):
-        for entry in _entries(number, matrix):
-            yield from _finding_page(entry)
+    entries = [entry for number, matrix in enumerate(matrices) for entry in _entries(number, matrix)]
+    for entry in entries:
+        yield from _finding_page(entry, explanations)
+    for name in sorted({name for entry in entries for name in _names(entry.finding)} & explanations.keys()):
+        yield f'<section id="about-{_text(name)}"><pre>{_text(explanations[name])}</pre></section>'
     yield f"<script>\n{_SCRIPT}</script>"
     yield "</body>"
     yield "</html>"
@@ -104,23 +108,25 @@ def _client(number: int, matrix: Matrix) -> Iterator[str]:
 def _row(place: int, run: Run, pages: Mapping[Identity, str]) -> Iterator[str]:
     first = run.first
     state = "unread" if first.fault is not None else "fits" if first.fits else "breaks"
-    count = -1 if first.fault is not None else len(first.breaks)
+    count = -1 if first.fault is not None else len(first.breaks) + len(first.everywhere)
     yield f'<tr class="{state}"><td data-key="{place:06}">{_text(run.span)}</td>'
     yield f'<td data-key="{count:06}">{_text(numbers(first))}</td><td>'
-    if first.breaks:
+    if first.is_misfit:
         yield f"<details><summary>{_text(told(run))}</summary><ul>"
         for finding in first.breaks:
-            yield _item(finding, pages[finding.identity], is_new=finding in run.new)
+            yield _item(finding, pages[finding.identity], "new" if finding in run.new else "")
+        for finding in first.everywhere:
+            yield _item(finding, pages[finding.identity], "everywhere")
         yield "</ul></details>"
     else:
         yield _text(told(run))
     yield "</td></tr>"
 
 
-def _item(finding: Finding, anchor: str, *, is_new: bool) -> str:
-    new = " <strong>new</strong>" if is_new else ""
+def _item(finding: Finding, anchor: str, mark: str) -> str:
+    marked = f" <strong>{mark}</strong>" if mark else ""
     link = f'<a href="#{anchor}"><code>{_text(finding.location.place)}</code></a>'
-    return f"<li>{link} {_text(finding.message + _doubt(finding))}{new}</li>"
+    return f"<li>{link} {_text(finding.message + _doubt(finding))}{marked}</li>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,7 @@ class _Entry:
     anchor: str
     client: int
     target: str
+    baseline: str
     finding: Finding
     releases: tuple[ReleaseVerdict, ...]
     count: int
@@ -140,7 +147,7 @@ def _entries(number: int, matrix: Matrix) -> list[_Entry]:
     broken: dict[Identity, list[ReleaseVerdict]] = {}
     first: dict[Identity, Finding] = {}
     for release in matrix.releases:
-        for finding in release.breaks:
+        for finding in (*release.breaks, *release.everywhere):
             first.setdefault(finding.identity, finding)
             known = broken.setdefault(finding.identity, [])
             if not known or known[-1] is not release:
@@ -151,6 +158,7 @@ def _entries(number: int, matrix: Matrix) -> list[_Entry]:
             f"finding-{number}-{place}",
             number,
             matrix.target,
+            named(matrix.target, matrix.baseline.version) if matrix.baseline is not None else "",
             first[identity],
             tuple(broken[identity]),
             len(matrix.releases),
@@ -159,27 +167,43 @@ def _entries(number: int, matrix: Matrix) -> list[_Entry]:
     ]
 
 
-def _finding_page(entry: _Entry) -> Iterator[str]:
+def _finding_page(entry: _Entry, explanations: Mapping[str, str]) -> Iterator[str]:
     """All that is known of one finding, shown alone when its link is followed."""
     finding = entry.finding
     yield f'<section id="{entry.anchor}"><p><a href="#client-{entry.client}">all releases</a></p>'
     yield f"<h2>{_text(finding.message)}</h2>"
     yield "<dl>"
     versions = ", ".join(release.version for release in entry.releases)
+    proof, fix = finding.evidence, finding.fix
     told_of = [
         ("kind", f"{finding.severity.value} {finding.kind.value}{_doubt(finding)}"),
         ("place", finding.location.place),
         ("code", finding.snippet),
         ("symbol", finding.symbol),
         ("raises", finding.raises or ""),
-        (f"{entry.target} {entry.releases[0].version}", _proof(finding)),
+        (named(entry.target, entry.releases[0].version), _proof(finding)),
+        (entry.baseline, "the same" if finding.drift is False else _earlier(proof)),
         ("rule", finding.rule or ""),
+        ("fix", f"{fix.description} ({fix.applicability})" if fix is not None else ""),
         ("breaks with", f"{len(entry.releases)} of {entry.count} releases: {versions}"),
     ]
     for label, said in told_of:
         if said:
             yield f"<dt>{_text(label)}</dt><dd><code>{_text(said)}</code></dd>"
+    about = [f'<a href="#about-{_text(name)}">{_text(name)}</a>' for name in _names(finding) if name in explanations]
+    if about:
+        yield f"<dt>more</dt><dd>what {' and '.join(about)} means</dd>"
     yield "</dl></section>"
+
+
+def _names(finding: Finding) -> tuple[str, ...]:
+    """What there may be an explanation of: the kind, and the rule that knows the finding."""
+    return (finding.kind.value, finding.rule) if finding.rule is not None else (finding.kind.value,)
+
+
+def _earlier(proof: Evidence) -> str:
+    """The signature that the baseline had, where it had another."""
+    return (proof.baseline_signature or "") if proof.baseline_signature != proof.signature else ""
 
 
 def _doubt(finding: Finding) -> str:

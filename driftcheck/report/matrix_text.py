@@ -64,26 +64,45 @@ def numbers(release: ReleaseVerdict) -> str:
     errors = sum(finding.severity is Severity.ERROR for finding in release.breaks)
     parts = [counted(errors, "error")] if errors else []
     parts += [f"{len(release.breaks) - errors:,} silent"] if len(release.breaks) > errors else []
+    parts += [f"{counted(len(release.everywhere), 'error')} everywhere"] if release.everywhere else []
     return ", ".join(parts)
 
 
+def verdict_word(release: ReleaseVerdict) -> str:
+    """What a program is told of a release: "unread", "fits", "breaks", or "everywhere" for what all of them have."""
+    if release.fault is not None:
+        return "unread"
+    if release.fits:
+        return "fits"
+    return "breaks" if release.breaks else "everywhere"
+
+
 def told(run: Run) -> str:
-    """Why a run is as it is: the first thing that breaks with it and not before, and how many more there are."""
-    if run.first.fault is not None:
-        return run.first.fault
-    if run.first.fits:
-        return ""
-    if not run.new:
-        return "some of that is right again"
-    finding = run.new[0]
-    more = f" (and {len(run.new) - 1:,} more)" if len(run.new) > 1 else ""
-    return f"{finding.location.place}: {finding.message}{more}"
+    """Why a run is as it is: the first thing that breaks with it and not before, and how many more there are.
+
+    Where nothing is new it is the first of what still breaks, and where nothing breaks, of what does everywhere.
+    """
+    first = run.first
+    if first.fault is not None:
+        return first.fault
+    if run.new:
+        return in_brief(run.new)
+    if first.breaks:
+        return f"some of that is right again, and still {in_brief(first.breaks)}"
+    return f"in all of these releases: {in_brief(first.everywhere)}" if first.everywhere else ""
+
+
+def in_brief(findings: Sequence[Finding]) -> str:
+    """The first of the findings, and how many more there are."""
+    more = f" (and {len(findings) - 1:,} more)" if len(findings) > 1 else ""
+    return f"{findings[0].location.place}: {findings[0].message}{more}"
 
 
 def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
     """What follows from the whole, as (label, sentence)."""
-    spans = [spanned(first, last) for first, last in matrix.fitting]
-    yield "fits", ", ".join(spans) if spans else "none of these releases"
+    yield "fits", _spans(matrix.fitting) or f"none of these releases{_hindrance(matrix)}"
+    if matrix.best_bound is not None and any(release.breaks for release in matrix.releases):
+        yield "best", f"{_spans(matrix.best)}, where nothing else breaks ({matrix.best_bound})"
     broken = "; ".join(f"{release.version}: {release.breaks[0].symbol}" for release in first_breaks(matrix))
     if broken:
         yield "breaks", f"first with {broken}"
@@ -93,6 +112,18 @@ def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
         yield "requires", f"{matrix.requirement}: {_judged(matrix)}"
     if matrix.bound is not None:
         yield "write", f"{matrix.bound}{_edges(matrix)}"
+
+
+def _spans(spans: Sequence[tuple[str, str]]) -> str:
+    return ", ".join(spanned(first, last) for first, last in spans)
+
+
+def _hindrance(matrix: Matrix) -> str:
+    """What stands in the way of all of the releases, where something does."""
+    found = [(*release.everywhere, *release.breaks) for release in matrix.releases if release.is_misfit]
+    common = set.intersection(*({finding.identity for finding in findings} for findings in found))
+    hindrances = [finding for finding in found[-1] if finding.identity in common]
+    return f": all have {in_brief(hindrances)}" if hindrances and len(found) > 1 else ""
 
 
 def _edges(matrix: Matrix) -> str:
@@ -107,28 +138,35 @@ def _edges(matrix: Matrix) -> str:
 
 
 def first_breaks(matrix: Matrix) -> list[ReleaseVerdict]:
-    """The release with which it breaks first after each range that fits."""
+    """The release with which it breaks first after each range that fits, or after each of the best."""
     places = {release.version: place for place, release in enumerate(matrix.releases)}
-    following = (matrix.releases[places[last] + 1 :] for _, last in matrix.fitting)
+    following = (matrix.releases[places[last] + 1 :] for _, last in (*matrix.fitting, *matrix.best))
     return [first for rest in following if (first := next((each for each in rest if each.breaks), None)) is not None]
 
 
 def _judged(matrix: Matrix) -> str:
     """What the metadata promise, held against what was found."""
+    allowed = [release.version for release in matrix.releases if release.is_allowed]
+    wide, narrow = matrix.too_wide, _versions([release.version for release in matrix.too_narrow])
+    if not allowed:
+        return f"which allows none of these releases{f'; {narrow} would do' if narrow else ''}"
     parts = []
-    wide, narrow = matrix.too_wide, matrix.too_narrow
     if wide:
         first = wide[0]
-        finding = first.breaks[0]
-        place = finding.location.place
-        others = f" and {counted(len(wide) - 1, 'other')} that it allows" if len(wide) > 1 else ""
-        parts.append(f"too wide, it breaks with {first.version}{others} ({place}: {finding.message})")
+        why = f" ({in_brief(first.breaks or first.everywhere)})" if matrix.fitting else ""
+        parts.append(f"too wide, it breaks with {_some(wide, allowed)}{why}")
     if narrow:
-        parts.append(f"too narrow, {_versions([release.version for release in narrow])} would do as well")
-    if not parts:
-        is_there = any(release.is_allowed for release in matrix.releases)
-        parts.append("which is right for these releases" if is_there else "which allows none of these releases")
-    return "; ".join(parts)
+        parts.append(f"too narrow, {narrow} would do as well")
+    return "; ".join(parts) or "which is right for these releases"
+
+
+def _some(releases: Sequence[ReleaseVerdict], allowed: Sequence[str]) -> str:
+    """Some of the releases that the metadata allow, in words."""
+    if len(releases) == 1:
+        return releases[0].version
+    if len(releases) == len(allowed):
+        return f"all {len(releases):,} of these that it allows"
+    return f"{releases[0].version} and {counted(len(releases) - 1, 'other')} that it allows"
 
 
 def _versions(versions: Sequence[str]) -> str:
@@ -149,6 +187,8 @@ def overview_cells(matrix: Matrix) -> tuple[str, str, str, str]:
     """A client's row among others: its name, what fits, what it requires, and what it should."""
     client = named(matrix.client.name, matrix.client.version)
     fits = _versions([spanned(first, last) for first, last in matrix.fitting]) or "none"
+    if matrix.best:
+        fits += f", best {_versions([spanned(first, last) for first, last in matrix.best])}"
     return client, fits, matrix.requirement or "nothing", matrix.bound or "nothing fits"
 
 
@@ -156,7 +196,8 @@ def _overview(matrices: Sequence[Matrix], width: int) -> Iterator[str]:
     """A row a client: a mark for each release, and what fits."""
     versions = sorted({release.version for matrix in matrices for release in matrix.releases}, key=Version)
     head = f"{len(matrices)} clients on {counted(len(versions), 'release')} of {matrices[0].target}"
-    yield harmless(f"{head}, {versions[0]} to {versions[-1]}: + fits, x breaks, ? not read")
+    best = "~ is no worse than any, " if any(matrix.best for matrix in matrices) else ""
+    yield harmless(f"{head}, {versions[0]} to {versions[-1]}: + fits, {best}x breaks, ? not read")
     yield ""
     rows = [tuple(map(harmless, overview_cells(matrix))) for matrix in matrices]
     first = max(cells(row[0]) for row in rows)
@@ -174,7 +215,9 @@ def _marks(matrix: Matrix, versions: Sequence[str]) -> str:
 
 
 def _mark(release: ReleaseVerdict) -> str:
-    return "?" if release.fault is not None else "+" if release.fits else "x"
+    if release.fault is not None:
+        return "?"
+    return "+" if release.fits else "~" if release.is_unbroken else "x"
 
 
 def _text(matrix: Matrix, width: int) -> Iterator[str]:
@@ -246,6 +289,9 @@ def _json(matrix: Matrix) -> dict[str, Json]:
         "requirement": matrix.requirement,
         "bound": matrix.bound,
         "fitting": [list(span) for span in matrix.fitting],
+        "best": [list(span) for span in matrix.best],
+        "best_bound": matrix.best_bound,
+        "is_promise_kept": matrix.is_promise_kept,
         "too_wide": [release.version for release in matrix.too_wide],
         "too_narrow": [release.version for release in matrix.too_narrow],
         "releases": [_release(release) for release in matrix.releases],
@@ -254,12 +300,12 @@ def _json(matrix: Matrix) -> dict[str, Json]:
 
 
 def _release(release: ReleaseVerdict) -> dict[str, Json]:
-    verdict = "unread" if release.fault is not None else "fits" if release.fits else "breaks"
     return {
         "version": release.version,
-        "verdict": verdict,
+        "verdict": verdict_word(release),
         "allowed": release.is_allowed,
         "other_findings": release.others,
         "reason": release.fault,
         "breaks": [brief_finding_json(finding) for finding in release.breaks],
+        "everywhere": [brief_finding_json(finding) for finding in release.everywhere],
     }
