@@ -19,6 +19,7 @@ SymbolChangeKind = Literal[
     "unknown",
     "defined-elsewhere",
     "deprecated",
+    "deprecated-in-part",
     "deprecation-changed",
     "deprecation-lifted",
     "sort-changed",

@@ -14,7 +14,7 @@ SortOfChange = Literal["ends", "values", "signature", "body", "types", "moved"]
 SORTS_OF_CHANGE: tuple[SortOfChange, ...] = ("ends", "values", "signature", "body", "types", "moved")
 """What can be different about a symbol that still fits, what should be looked at first in front."""
 
-DEPRECATIONS: frozenset[SymbolChangeKind] = frozenset(("deprecated", "deprecation-changed"))
+DEPRECATIONS: frozenset[SymbolChangeKind] = frozenset(("deprecated", "deprecated-in-part", "deprecation-changed"))
 _VALUES: frozenset[SymbolChangeKind] = frozenset(("default-changed", "value-changed"))
 _TYPES: frozenset[SymbolChangeKind] = frozenset(("annotation-changed", "returns-changed"))
 _MOVES: frozenset[SymbolChangeKind] = frozenset(("defined-elsewhere",))

@@ -16,6 +16,7 @@ from driftcheck.fixing import Choice, fixed
 from driftcheck.report.upgrade_json import render_upgrades_json
 from driftcheck.report.upgrade_markdown import render_upgrades_markdown
 from driftcheck.report.upgrade_text import render_upgrades
+from driftcheck.report.upgrade_words import change_sentences
 from driftcheck.selection import suppressed
 from driftcheck.symbol_upgrade import ChangedSymbol, Upgrade
 from driftcheck.tree import MemoryTree
@@ -216,6 +217,38 @@ def test_an_end_that_the_function_announces_itself_is_found() -> None:
     assert [(change.kind, change.after) for change in found.changes] == [
         ("deprecated", "size of … is deprecated and goes in v0.30")
     ]
+    assert found.changes[0].name == "size"
+
+
+ENDING = """import warnings
+
+class Engine:
+    def __init__(self, size=None, name=None):
+        self._name = name
+        {}
+            warnings.warn('this is deprecated', DeprecationWarning)
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "call", "said"),
+    [
+        ("if size is not None:", "engine.Engine(1)", "size is deprecated: this is deprecated"),
+        ("if size:", "engine.Engine(size=1)", "size is deprecated: this is deprecated"),
+        ("if size is not None:", "engine.Engine(name='a')", ""),
+        ("if self._name is None:", "engine.Engine(1)", "leaving name out is deprecated: this is deprecated"),
+        ("if not self._name:", "engine.Engine(name='a')", ""),
+        ("if size == 3:", "engine.Engine(1)", "warns in some cases: this is deprecated"),
+        ("with other():", "engine.Engine(1)", "deprecated: this is deprecated"),
+        ("for other in size:", "engine.Engine(1)", "warns in some cases: this is deprecated"),
+        ("if size is not None:", "engine.Engine(**dict(other))", "size is deprecated: this is deprecated"),
+    ],
+)
+def test_what_ends_is_the_argument_where_the_function_asks_for_it(test: str, call: str, said: str) -> None:
+    before = ENDING.format("if False:").replace("deprecated", "well")
+    found = upgrade(before, ENDING.format(test), f"other = {{}}\n{call}\n")
+    ends = [each for each in found.changed if each.sort_of_change == "ends"]
+    assert [sentence for each in ends for sentence in change_sentences(each)] == ([said] if said else [])
 
 
 def test_an_end_that_is_put_off_names_both_releases() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from driftcheck.compare.annotations import types_differ
-from driftcheck.compare.bodies import announced_ends, body_change
+from driftcheck.compare.bodies import SaidEnd, announced_ends, body_change
 from driftcheck.compare.couplings import Coupling
 from driftcheck.compare.deprecation import ending_release, without_releases
 from driftcheck.compare.standing import Standings
@@ -238,18 +238,33 @@ def _body(symbol: _Symbol, target: Standings, earlier: Standings) -> tuple[BodyC
     now, was = target.function(path), earlier.function(path_before)
     if now is None or was is None:
         return None, []
-    return body_change(was, now), list(_announced(was, now))
+    return body_change(was, now), list(_announced(was, now, symbol.couplings))
 
 
-def _announced(before: FunctionDeclaration, after: FunctionDeclaration) -> Iterator[SymbolChange]:
-    """The ends that a function newly tells of, or tells of for another release."""
-    known = {without_releases(text): ending_release(text) for text in announced_ends(before)}
-    for text in announced_ends(after):
-        said = without_releases(text)
+def _announced(
+    before: FunctionDeclaration, after: FunctionDeclaration, couplings: Sequence[Coupling]
+) -> Iterator[SymbolChange]:
+    """The ends that a function newly tells of, or tells of for another release, as far as the client meets them."""
+    known = {without_releases(each.text): ending_release(each.text) for each in announced_ends(before)}
+    for end in announced_ends(after):
+        if not _is_told_to(end, couplings):
+            continue
+        said, release = without_releases(end.text), ending_release(end.text)
         if said not in known:
-            yield SymbolChange("deprecated", after=" ".join(text.split()))
-        elif known[said] != ending_release(text):
-            yield SymbolChange("deprecation-changed", before=known[said], after=ending_release(text))
+            kind: SymbolChangeKind = "deprecated" if end.parameter or end.is_always else "deprecated-in-part"
+            text = " ".join(end.text.split())
+            yield SymbolChange(kind, end.parameter, after=text, is_required=end.is_left_out)
+        elif known[said] != release:
+            yield SymbolChange("deprecation-changed", end.parameter, before=known[said], after=release)
+
+
+def _is_told_to(end: SaidEnd, couplings: Iterable[Coupling]) -> bool:
+    """True where the client may meet what a function says of a parameter: all its uses are not calls that do not."""
+    return not end.parameter or any(
+        coupling.given is None or (end.parameter in coupling.given) is not end.is_left_out
+        for coupling in couplings
+        if coupling.use.role != "import"
+    )
 
 
 def _uses(couplings: Iterable[Coupling]) -> tuple[Use, ...]:

@@ -12,8 +12,8 @@ import ast
 import copy
 import difflib
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.syntax import called_name, children, last_name, nodes_of
@@ -179,17 +179,69 @@ def _whole_words(text: str, start: int, end: int) -> tuple[int, int]:
     return start, space if end <= space <= end + _BEHIND else end
 
 
-def announced_ends(function: FunctionDeclaration) -> list[str]:
-    """What the function says, while it runs, of something that is to go."""
-    found: dict[str, None] = {}
-    for node in nodes_of(ast.Module(function.body, [])):
-        if not isinstance(node, ast.Call) or not _is_said(node):
+@dataclass(frozen=True, slots=True)
+class SaidEnd:
+    """What a function says of something that is to go: of a parameter that is given, or that `is_left_out`.
+
+    Without a parameter it is the function itself where it `is_always` said, else something that only its text tells.
+    """
+
+    text: str
+    parameter: str = ""
+    is_left_out: bool = False
+    is_always: bool = False
+
+
+def announced_ends(function: FunctionDeclaration) -> list[SaidEnd]:
+    """What the function says, while it runs, of things that are to go."""
+    arguments = function.node.args
+    names = frozenset(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    return list(dict.fromkeys(_said_ends(function.body, names, SaidEnd("", is_always=True))))
+
+
+def _said_ends(statements: Iterable[ast.AST], names: frozenset[str], where: SaidEnd) -> Iterator[SaidEnd]:
+    """What is said in a block; `where` has when the block runs."""
+    for statement in statements:
+        if isinstance(statement, ast.If):
+            name, is_given = _asked_for(statement.test, names)
+            for branch, is_left_out in ((statement.body, not is_given), (statement.orelse, is_given)):
+                when = SaidEnd("", name, is_left_out=is_left_out) if name else replace(where, is_always=False)
+                yield from _said_ends(branch, names, when)
             continue
-        text = _text(node.args[0]) if node.args else ""
-        is_category = any(called_name(argument).endswith("DeprecationWarning") for argument in _given(node))
-        if text and (is_category or any(word in text.lower() for word in _ENDS)):
-            found[text] = None
-    return list(found)
+        blocks = [block for field in _BLOCKS if isinstance(block := getattr(statement, field, None), list)]
+        inside = replace(where, is_always=where.is_always and isinstance(statement, ast.With | ast.AsyncWith))
+        for block in blocks:
+            yield from _said_ends(block, names, inside)
+        if not blocks:
+            yield from (replace(where, text=text) for node in nodes_of(statement) if (text := _ending_text(node)))
+
+
+def _asked_for(test: ast.expr, names: Collection[str]) -> tuple[str, bool]:
+    """The parameter of which a test asks whether it is given, and whether it then holds; "" for any other test.
+
+    What the function has put on its object under the parameter's name counts as the parameter.
+    """
+    if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
+        name, is_given = _asked_for(test.operand, names)
+        return name, not is_given
+    if isinstance(test, ast.Compare):
+        operator, other = test.ops[0], test.comparators[-1]
+        is_of_none = isinstance(other, ast.Constant) and other.value is None
+        if len(test.ops) != 1 or not isinstance(operator, ast.Is | ast.IsNot) or not is_of_none:
+            return "", True
+        return _asked_for(test.left, names)[0], isinstance(operator, ast.IsNot)
+    is_own = isinstance(test, ast.Attribute) and isinstance(test.value, ast.Name) and test.value.id == "self"
+    name = last_name(test).lstrip("_" if is_own else "") if is_own or isinstance(test, ast.Name) else ""
+    return (name, True) if name in names else ("", True)
+
+
+def _ending_text(node: ast.AST) -> str:
+    """What a call tells somebody of an end; "" for all else."""
+    if not isinstance(node, ast.Call) or not _is_said(node) or not node.args:
+        return ""
+    text = _text(node.args[0])
+    is_category = any(called_name(argument).endswith("DeprecationWarning") for argument in _given(node))
+    return text if is_category or any(word in text.lower() for word in _ENDS) else ""
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

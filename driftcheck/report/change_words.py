@@ -28,7 +28,14 @@ def change_sentence(change: SymbolChange, sort: str, *, has_field: bool) -> str:
     before, after = shown_source(change.before), shown_source(change.after)
     match change.kind:
         case "deprecated":
-            return f"deprecated: {after}" if change.after else "deprecated"
+            said = f"deprecated: {after}" if change.after else "deprecated"
+            if not change.name:
+                return said
+            return (
+                f"leaving {harmless(change.name)} out is {said}" if change.is_required else f"{change.name} is {said}"
+            )
+        case "deprecated-in-part":
+            return f"warns in some cases: {after}"
         case "deprecation-lifted":
             return "no longer deprecated"
         case "deprecation-changed":
