@@ -184,6 +184,32 @@ def test_what_only_the_baseline_and_some_have_is_a_break() -> None:
     assert (matrix.fitting, matrix.notices) == ((("4", "4"),), ())
 
 
+WORKER = "class Worker:\n    def run(self): ...\n"
+WARMED = "LATE = 1\n\n\n" + WORKER + "    def warm(self, n): ...\n\n\ndef start(worker: Worker):\n    worker.warm(1)\n"
+
+
+@pytest.mark.parametrize(
+    ("sources", "fits", "others"), [((WORKER, WARMED), [True, True], [1, 0]), ((WARMED, WORKER), [True, False], [0, 0])]
+)
+def test_an_override_is_dead_where_its_method_is_gone_and_not_where_it_comes_later(
+    sources: tuple[str, str], fits: list[bool], others: list[int]
+) -> None:
+    trees = {
+        version: MemoryTree({"vllm/__init__.py": text}, "vllm", version)
+        for version, text in zip("12", sources, strict=True)
+    }
+    baseline = trees["12"[sources.index(WARMED)]]
+    client = MemoryTree({"app.py": "import vllm\n\nclass Mine(vllm.Worker):\n    def warm(self, n): ...\n"}, "app", "1")
+    matrix = matrix_of(Sources(client, baseline, baseline, None, (), None, None, None), list("12"), trees.__getitem__)
+    assert [release.fits for release in matrix.releases] == fits
+    assert [release.others for release in matrix.releases] == others
+    # The proof is what the release itself has in that place.
+    proofs = [finding.evidence for release in matrix.releases for finding in release.breaks]
+    assert [(proof.line, proof.signature, proof.baseline_signature) for proof in proofs] == [
+        (1, None, "Worker.warm(n)") for is_fit in fits if not is_fit
+    ]
+
+
 def test_a_client_that_does_not_use_the_target() -> None:
     matrix = found("1", "2", client="import os\n")
     assert (matrix.bound, matrix.notices) == (None, ("no file of the client uses vllm",))

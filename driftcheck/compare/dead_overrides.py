@@ -15,11 +15,26 @@ from driftcheck.surface.words import encoded
 
 @dataclass(frozen=True, slots=True)
 class DeadOverride:
-    """A method that the base had at the baseline and has no longer; `successor` is a new method of a like name."""
+    """A method that the base had at the baseline and has not with the target.
+
+    `class_` is the base as the target has it. `successor` is a method of a like name that only the target has.
+    `is_early` where the target is the older release: what is not there may have come later, and not be missed.
+    """
 
     own: Definition
     base: Definition
+    class_: ClassDeclaration
     successor: str | None
+    is_early: bool
+
+    @property
+    def message(self) -> str:
+        """What is wrong, in words."""
+        if self.is_early:
+            found = f"{self.own.shown}() overrides nothing yet, and nobody calls it: {self.base.shown} came later"
+            return found + (f"; {self.successor} is there instead" if self.successor is not None else "")
+        found = f"{self.own.shown}() overrides nothing any more, and nobody calls it: {self.base.shown} is gone"
+        return found + (f"; {self.successor} is new" if self.successor is not None else "")
 
 
 class DeadOverrides:
@@ -30,11 +45,13 @@ class DeadOverrides:
         self.members = Members(target)
         self.members_before = Members(baseline)
         self.client = client
+        self.is_early = target.is_older_than(baseline)
         self._uses: dict[str, bool] = {}
 
     def find(self, class_: ClassDeclaration, owner: ClassDeclaration, name: str) -> DeadOverride | None:
         """The dead override by that name in the body of `owner`, seen from a class that derives from it."""
-        if name.startswith("__") or not self.members.target_classes(class_):
+        bases = self.members.target_classes(class_)
+        if name.startswith("__") or not bases:
             return None
         before = self.members_before.override(class_, owner, name)
         if before is None or before.base is None or before.own.function is None:
@@ -44,7 +61,9 @@ class DeadOverrides:
             return None
         if self._has_another_way(class_, name) or self._is_used(name):
             return None
-        return DeadOverride(before.own, before.base, self._successor(class_, name))
+        symbol = before.base.owner.symbol
+        base = next((each for each in bases if each.symbol == symbol), bases[0])
+        return DeadOverride(before.own, before.base, base, self._successor(class_, name), self.is_early)
 
     def _has_another_way(self, class_: ClassDeclaration, name: str) -> bool:
         """True where the target may still reach the method: it stores the name, asks for it by string, or calls it."""

@@ -138,7 +138,9 @@ class Patches:
 
     def _gone(self, usage: PatchUsage, now: Place, old: Place) -> Finding:
         sort = "name" if isinstance(now.owner, Module) else "attribute"
-        message = f"{now.shown} has no {sort} {usage.name} any more"
+        # What an older release does not have yet may never have been needed there.
+        is_early = self.baseline is not None and self.target.is_older_than(self.baseline)
+        message = f"{now.shown} has no {sort} {usage.name} {'yet' if is_early else 'any more'}"
         raises: str | None = None
         if usage.needs_name:
             shown = f"<module '{now.shown}'>" if isinstance(now.owner, Module) else f"<class '{now.symbol}'>"
@@ -148,12 +150,15 @@ class Patches:
         if isinstance(now.owner, Module):
             home = self.relocation.home(now.owner.name, usage.name)
             message += f"; {home.name} is in {home.module}" if home is not None else ""
+            is_replaced = home is not None
         else:
             successor = self._successor(now.owner, old.owner, usage.name)
-            message += f"; {successor} is new" if successor is not None else ""
+            message += f"; {successor} is {'there instead' if is_early else 'new'}" if successor is not None else ""
+            is_replaced = successor is not None
+        severity = Severity.WARNING if is_early and not is_replaced else Severity.SILENT
         return Finding(
             Kind.DEAD_PATCH,
-            Severity.ERROR if usage.needs_name else Severity.SILENT,
+            Severity.ERROR if usage.needs_name else severity,
             Certainty.CERTAIN,
             usage.location,
             f"{now.symbol}.{usage.name}",

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from driftcheck.compare.callsites import CallSites
 from driftcheck.compare.judge import Judge
 from driftcheck.model import Location
+from driftcheck.origins.names import parsed_version
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 
 
@@ -23,6 +24,11 @@ class Release:
         self.program = judge.program
         self.signatures = judge.signatures
         self.sites = CallSites(judge.program, self.is_replaced)
+
+    def is_older_than(self, other: Release) -> bool:
+        """True where both have a version, and this one's is the lower: what it lacks may be what came later."""
+        own, others = (parsed_version(each.program.target.version or "") for each in (self, other))
+        return own is not None and others is not None and own < others
 
     def is_replaced(self, function: FunctionDeclaration) -> bool:
         """True for a function that never runs, since the client replaces it, or the class or function around it."""

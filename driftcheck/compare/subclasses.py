@@ -9,7 +9,7 @@ from driftcheck.compare.abstracts import Abstracts
 from driftcheck.compare.bases import Bases
 from driftcheck.compare.collisions import Collision, Collisions
 from driftcheck.compare.construction import Constructions
-from driftcheck.compare.dead_overrides import DeadOverrides
+from driftcheck.compare.dead_overrides import DeadOverride, DeadOverrides
 from driftcheck.compare.derived_fixes import are_behind, new_parameters
 from driftcheck.compare.handed_over import HandedOver
 from driftcheck.compare.initialization import Initialization, Unset, evaluated_always
@@ -123,19 +123,7 @@ class Subclasses:
                 dead = self.dead.find(override.class_, own.owner, own.name)
                 if dead is not None:
                     answers.checked += 1
-                    successor = f"; {dead.successor} is new" if dead.successor is not None else ""
-                    yield self._finding(
-                        own,
-                        Complaint(
-                            Kind.DEAD_OVERRIDE,
-                            Severity.SILENT,
-                            Certainty.LIKELY,
-                            f"{own.shown}() overrides nothing any more, and nobody calls it: "
-                            f"{dead.base.shown} is gone{successor}",
-                        ),
-                        dead.base,
-                        dead.base,
-                    )
+                    yield self._dead_finding(dead)
             return
         answers.checked += 1
         if self.is_own:
@@ -154,6 +142,22 @@ class Subclasses:
             yield found if was_there else replace(found, drift=None)
         if was_there or self.baseline is None:
             yield from self._taken_apart(own, override.base, before.base if before is not None else None)
+
+    def _dead_finding(self, dead: DeadOverride) -> Finding:
+        """What nobody calls any more is lost; what an older release does not call yet may never have been needed."""
+        own = dead.own
+        assert own.function is not None
+        return Finding(
+            Kind.DEAD_OVERRIDE,
+            Severity.WARNING if dead.is_early and dead.successor is None else Severity.SILENT,
+            Certainty.LIKELY,
+            name_place(own.function),
+            dead.base.symbol,
+            dead.message,
+            drift=True,
+            evidence=Evidence(dead.class_.module.path, dead.class_.line, baseline_signature=_shown(dead.base)),
+            scope=own.owner.qualified_name,
+        )
 
     def _taken_apart(self, own: Definition, base: Definition, before: Definition | None) -> Iterator[Finding]:
         """What an override does with an argument otherwise than its base does."""
