@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftcheck.model import Parameter, ParameterKind, Signature
@@ -93,6 +93,7 @@ signatures = st.builds(
 )
 
 
+@settings(deadline=None)  # how long it takes is a matter of the machine
 @given(signatures)
 def test_what_the_model_writes_is_read_back(signature: Signature) -> None:
     read = parsed(str(signature))
@@ -100,6 +101,7 @@ def test_what_the_model_writes_is_read_back(signature: Signature) -> None:
     assert [parameter.name for parameter in read.parameters] == [parameter.name for parameter in signature.parameters]
 
 
+@settings(deadline=None)  # how long it takes is a matter of the machine
 @given(signatures, signatures)
 def test_each_parameter_of_both_is_there_once_and_in_order(old: Signature, new: Signature) -> None:
     before, after = parsed(str(old)), parsed(str(new))

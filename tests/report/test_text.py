@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftcheck.model import Certainty, Evidence, Kind, Location, Report, Severity, Skipped, Unresolved
@@ -313,6 +313,7 @@ def test_nothing_of_client_or_target_is_obeyed(*, colour: bool) -> None:
 reports = st.builds(with_text, st.text(max_size=60))
 
 
+@settings(deadline=None)  # how long it takes is a matter of the machine
 @given(reports, st.integers(min_value=0, max_value=160))
 def test_any_text_gives_a_report_without_controls(report: Report, width: int) -> None:
     text = render_text(report, width=width, explain_unresolved=True)
@@ -320,6 +321,7 @@ def test_any_text_gives_a_report_without_controls(report: Report, width: int) ->
     assert not any(line.endswith(" ") for line in text.splitlines())
 
 
+@settings(deadline=None)  # how long it takes is a matter of the machine
 @given(st.integers(min_value=60, max_value=160))
 def test_lines_keep_to_the_width(width: int) -> None:
     assert all(cells(line) <= width for line in render_text(REPORT, width=width, explain_unresolved=True).splitlines())
