@@ -31,7 +31,7 @@ def forecast_of(sources: Sources, counts: Callable[[Report], Report] = lambda re
 def _announced(report: Report, readings: Readings) -> Report:
     """The report with what the target announces besides."""
     reading = readings.reading
-    found = Announcements(reading.program).findings(reading.judged)
+    found = Announcements(reading.program, reading.judge.forwarding).findings(reading.judged)
     known = {(finding.location.path, finding.location.line) for finding in report.findings if _is_end(finding)}
     lines = {module.path: module.lines for module in reading.client.modules}
     new = [

@@ -63,6 +63,34 @@ class Request(BaseModel):
 """,
     "vllm/moved/__init__.py": "import warnings\nwarnings.warn('vllm.moved is deprecated and goes in v1.5')\n",
     "vllm/moved/inner.py": "def f(): ...\n",
+    "vllm/arguments.py": """from dataclasses import dataclass
+import warnings
+from vllm.config import Config
+
+ENDS = ("--cascade is deprecated. "
+        "It will be removed in v1.6.")
+
+@dataclass
+class Arguments:
+    limit: int = 1
+    odd: int | None = None
+    depth: int = 1
+    cascade: bool = Config.cascade
+
+    def config(self):
+        if self.odd is not None:
+            warnings.warn(ENDS)
+        if self.depth > 1:
+            warnings.warn("a depth of 2 is deprecated")
+
+class LLM:
+    def __init__(self, model, **kwargs):
+        self.arguments = Arguments(limit=2, **kwargs)
+
+class Own(LLM):
+    def __init__(self, model, odd=None, **kwargs):
+        super().__init__(model, **kwargs)
+""",
     "vllm/logger.py": "import logging\nlogger = logging.getLogger()\n",
 }
 
@@ -106,6 +134,25 @@ def test_what_depends_on_more_than_an_argument_is_left_out() -> None:
 def test_a_function_that_warns_whenever_it_is_called() -> None:
     text = "from vllm.engine import Engine\nengine = Engine(1)\nengine.step()\nengine.advance()\n"
     assert ends(text) == [(None, 4, "vllm.engine.Engine.advance")]
+
+
+@pytest.mark.parametrize(
+    ("call", "found"),
+    [
+        ("Arguments(odd=1)", [("1.6", "vllm.arguments.Arguments.__init__")]),
+        ("Arguments(odd=None, depth=2)", []),
+        ("Arguments(cascade=False)", [("1.2", "vllm.arguments.Arguments.cascade")]),
+        ("LLM('m', odd=1)", [("1.6", "vllm.arguments.Arguments.__init__")]),
+        ("LLM('m', **{'cascade': False})", [("1.2", "vllm.arguments.Arguments.cascade")]),
+        ("LLM('m', **options)", [("1.6", "vllm.arguments.Arguments.__init__")]),
+        ("LLM('m', limit=3)", []),
+        ("Own('m', cascade=False)", [("1.2", "vllm.arguments.Arguments.cascade")]),
+        ("Own('m', odd=1)", []),
+    ],
+)
+def test_arguments_are_followed_to_the_fields_that_they_become(call: str, found: list[tuple[str, str]]) -> None:
+    text = f"from vllm.arguments import LLM, Arguments, Own\n\noptions = {{'odd': 1}}\n{call}\n"
+    assert [(release, symbol) for release, _, symbol in ends(text)] == found
 
 
 def test_fields_whose_text_says_so() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from driftcheck.compare.bind import BindingProblem, bind
@@ -74,6 +75,25 @@ class Forwarding:
             if refusals and all(refusal is not None for refusal in refusals):
                 found += [refusal for refusal in refusals[:1] if refusal is not None]
         return tuple(found)
+
+    def takers(
+        self, callee: Callee, keyword: str, depth: int = 0, *, receiver: Class | None = None
+    ) -> Iterator[Callee]:
+        """The callables that a keyword of a call ends at, handed on by those before it; `receiver` as above."""
+        declaration = callee.declaration
+        if callee.called is not None:
+            receiver = Class(callee.called)
+        if any(each.name == keyword and not each.is_variadic for each in callee.signature.parameters):
+            yield callee
+            return
+        handing = self._handing(declaration) if isinstance(declaration, FunctionDeclaration) else None
+        if not isinstance(declaration, FunctionDeclaration) or handing is None or depth > _DEPTH:
+            return
+        for call in handing.calls if keyword not in handing.taken else ():
+            called = members_of(self._called(declaration, call, receiver))
+            inner = self._callee(called[0]) if len(called) == 1 else None
+            if inner is not None:
+                yield from self.takers(inner, keyword, depth + 1, receiver=receiver if _is_super(call.func) else None)
 
     def missing(self, callee: Callee, arguments: Arguments, depth: int = 0) -> tuple[Refusal, ...]:
         """What is missing where a function passes all that it is given on to one other callable, and to no second."""
