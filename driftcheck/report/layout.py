@@ -37,6 +37,21 @@ def cut_start(text: str, width: int) -> str:
     return "…" + _fitting(text[::-1], width - 1)[::-1]
 
 
+def cut_apart(one: str, other: str, width: int) -> tuple[str, str]:
+    """Two texts, each of at most `width` cells, of which what they have in common is left out and not what differs."""
+    common = _common(one, other)
+    if one == other or max(cells(one), cells(other)) <= width or cells(one[:common]) <= width * 3 // 4:
+        return cut(one, width), cut(other, width)
+    begun = cut(one[:common], width // 4) + cut_start(one[:common], width // 4)[1:]
+    return cut(begun + one[common:], width), cut(begun + other[common:], width)
+
+
+def _common(one: str, other: str) -> int:
+    """How many characters two texts begin alike with."""
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
 def wrap(text: str, width: int, first: int = 0) -> list[str]:
     """The text's words on lines of at most `width` cells, the first one shorter by `first`; long words are not cut."""
     lines: list[str] = []

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 
 from driftcheck.model import Finding, Report
 from driftcheck.report.harmless import harmless
-from driftcheck.report.layout import counted
+from driftcheck.report.layout import counted, cut, cut_apart
 from driftcheck.report.placed import (
     Placed,
     before,
@@ -21,13 +22,14 @@ from driftcheck.report.placed import (
     release,
     remedy,
 )
-from driftcheck.report.signature import parse_signature, signature_changes
+from driftcheck.report.signature import LONGEST_SIGNATURE, Change, parse_signature, signature_changes
 from driftcheck.report.summary import accepted_in_words, numbers
 
 # GitHub takes one mebibyte of a step's summary; of a report that long nobody reads the end.
 _LONGEST = 900_000
 _MOST_DETAILS = 50
-_MOST_PARAMETERS = 60
+# Of a signature of more parameters those are left out that are as before; one that can't be taken apart is cut.
+_MOST_PARAMETERS, _MOST_CHARACTERS = 60, 2000
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|!~&@$])")
 _TICKS = re.compile(r"`+")
 
@@ -134,23 +136,31 @@ def _signature(finding: Finding) -> Iterator[str]:
         if evidence.source is not None:
             yield f"  {harmless(evidence.source)}"
         return
-    text = harmless(evidence.signature)
-    old_text = None if evidence.baseline_signature is None else harmless(evidence.baseline_signature)
+    text, old_text = harmless(evidence.signature, LONGEST_SIGNATURE), None
+    if evidence.baseline_signature is not None:
+        old_text = harmless(evidence.baseline_signature, LONGEST_SIGNATURE)
     new = parse_signature(text)
     old = None if old_text is None else parse_signature(old_text)
-    if new is None or (old_text is not None and old is None) or len(new.parameters) > _MOST_PARAMETERS:
+    if new is None or (old_text is not None and old is None):
         if old_text is not None and old_text != text:
-            yield f"- {old_text}"
-            yield f"+ {text}"
+            before, now = cut_apart(old_text, text, _MOST_CHARACTERS)
+            yield f"- {before}"
+            yield f"+ {now}"
         else:
-            yield f"  {text}"
+            yield f"  {cut(text, _MOST_CHARACTERS)}"
         return
     yield "  ("
-    for change in signature_changes(old, new):
+    is_short = len(new.parameters) > _MOST_PARAMETERS
+    for is_left_out, changes in groupby(signature_changes(old, new), lambda change: is_short and change.mark == " "):
+        yield from ["      …"] if is_left_out else _changed(changes)
+    yield f"  ) {new.returns}".rstrip()
+
+
+def _changed(changes: Iterable[Change]) -> Iterator[str]:
+    for change in changes:
         if change.before is not None:
             yield f"-     {change.before.text},"
         yield f"{'+' if change.mark == '~' else change.mark}     {change.parameter.text},"
-    yield f"  ) {new.returns}".rstrip()
 
 
 def _foot(placed: Placed) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import Literal
 
 _OPENING = {"(": ")", "[": "]", "{": "}"}
 _CLOSING = frozenset(_OPENING.values())
+# A constructor with hundreds of fields has a signature of thousands of characters; cut, it can't be taken apart.
+LONGEST_SIGNATURE = 100_000
 
 Mark = Literal[" ", "-", "+", "~"]
 

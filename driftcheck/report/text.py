@@ -9,8 +9,8 @@ from itertools import groupby
 
 from driftcheck.model import Certainty, Evidence, Finding, Location, Report
 from driftcheck.report.harmless import harmless
-from driftcheck.report.layout import Line, Piece, cells, cut, cut_start, named, pack, wrap
-from driftcheck.report.signature import Change, WrittenSignature, parse_signature, signature_changes
+from driftcheck.report.layout import Line, Piece, cells, cut, cut_apart, cut_start, named, pack, wrap
+from driftcheck.report.signature import LONGEST_SIGNATURE, Change, WrittenSignature, parse_signature, signature_changes
 from driftcheck.report.summary import summary, unresolved_usages
 
 _STYLES = {
@@ -199,14 +199,14 @@ def _evidence(page: _Page, finding: Finding, *, repeated: bool) -> Iterator[Line
 
 def _signature(page: _Page, finding: Finding, text: str) -> Iterator[Line]:
     """The target's signature, and line by line what the baseline's had otherwise."""
-    text = harmless(text)
-    before = None if finding.evidence.baseline_signature is None else harmless(finding.evidence.baseline_signature)
+    text = harmless(text, LONGEST_SIGNATURE)
+    before = finding.evidence.baseline_signature
+    before = None if before is None else harmless(before, LONGEST_SIGNATURE)
     new = parse_signature(text)
     old = None if before is None else parse_signature(before)
     if new is None or (before is not None and old is None):
         if before is not None and before != text:
-            yield page.gutter("-"), (cut(before, page.room), "-")
-            yield page.gutter("+"), (cut(text, page.room), "+")
+            yield from _replaced(page, before, text)
         else:
             yield page.gutter("|"), (cut(text, page.room), "")
         return
@@ -221,10 +221,16 @@ def _signature(page: _Page, finding: Finding, text: str) -> Iterator[Line]:
     yield page.gutter("|"), (cut(f"{name}(", page.room), "")
     yield from _parameters(page, changes, finding.parameter)
     if old is not None and returns_changed:
-        yield page.gutter("-"), (cut(f"){_after(old)}", page.room), "-")
-        yield page.gutter("+"), (cut(f"){_after(new)}", page.room), "+")
+        yield from _replaced(page, f"){_after(old)}", f"){_after(new)}")
     else:
         yield page.gutter("|"), (cut(f"){_after(new)}", page.room), "")
+
+
+def _replaced(page: _Page, before: str, now: str) -> Iterator[Line]:
+    """What the baseline had and what the target has in its place, the difference to be seen."""
+    before, now = cut_apart(before, now, page.room)
+    yield page.gutter("-"), (before, "-")
+    yield page.gutter("+"), (now, "+")
 
 
 def _parameters(page: _Page, changes: tuple[Change, ...], at_fault: str | None) -> Iterator[Line]:
@@ -242,10 +248,12 @@ def _parameters(page: _Page, changes: tuple[Change, ...], at_fault: str | None) 
             yield from (_parameter(page, mark, line) for line in _packed(run, page.room - 4))
             continue
         for change in run:
+            text = f"{change.parameter.text},"
             if change.before is not None:
-                yield _parameter(page, "-", f"{change.before.text},")
+                before, text = cut_apart(f"{change.before.text},", text, page.room - 4)
+                yield _parameter(page, "-", before)
             is_at_fault = change.parameter.bare_name == at_fault
-            yield _parameter(page, "+" if mark == "~" else mark, f"{change.parameter.text},", is_at_fault=is_at_fault)
+            yield _parameter(page, "+" if mark == "~" else mark, text, is_at_fault=is_at_fault)
 
 
 def _parameter(page: _Page, mark: str, text: str, *, is_at_fault: bool = False) -> Line:

@@ -16,7 +16,7 @@ from junitparser import Failure, JUnitXml, Skipped
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from driftcheck.model import Accepted, Finding, Location, Report, Severity
+from driftcheck.model import Accepted, Evidence, Finding, Location, Report, Severity
 from driftcheck.report.github import render_github
 from driftcheck.report.gitlab import render_gitlab
 from driftcheck.report.harmless import harmless
@@ -253,6 +253,19 @@ def test_markdown_says_what_what_changed_and_what_to_do() -> None:
     assert "-     kv_cache_specs: dict[str, KVCacheSpec],\n" in text
     assert "+     block_size: int,\n" in text
     assert [token.info for token in tokens(text) if token.type == "fence"] == ["diff", "diff"]
+
+
+def test_markdown_leaves_out_what_long_signatures_have_in_common() -> None:
+    many = ", ".join(f"option_number_{number}: dict[str, int] | None = None" for number in range(80))
+    proofs = (
+        Evidence(signature=f"({many}, new: int) -> None", baseline_signature=f"({many}, old: int) -> None"),
+        Evidence(signature=f"class New({many}, 1", baseline_signature=f"class New({many}, 2"),
+    )
+    findings = tuple(replace(MISSING_ARGUMENT, evidence=proof) for proof in proofs)
+    text = render_markdown([Placed(replace(REPORT, findings=findings))])
+    assert "```diff\n  (\n      …\n+     new: int,\n-     old: int,\n  ) -> None\n```" in text
+    before, now = re.findall(r"^[-+] class.*$", text, re.MULTILINE)
+    assert (before[-3:], now[-3:]) == (", 2", ", 1")
 
 
 def test_markdown_of_what_fits() -> None:

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from driftcheck.model import Certainty, Evidence, Kind, Location, Report, Severity, Skipped, Unresolved
-from driftcheck.report.layout import cells
+from driftcheck.report.harmless import harmless
+from driftcheck.report.layout import cells, cut_apart
 from driftcheck.report.text import render_text
 from tests.report.samples import (
     CLEAN,
@@ -199,6 +200,45 @@ def test_changed_parameters_and_results_show_both_forms() -> None:
      - ) -> int
      + ) -> list[int]
 """ in render_text(replace(REPORT, findings=(replace(MISSING_ARGUMENT, evidence=evidence),)))
+
+
+MANY = ", ".join(f"option_number_{number}: dict[str, int] | None = None" for number in range(80))
+LONG = "Literal[" + ", ".join(f"'choice_{number}'" for number in range(30))
+
+
+def test_what_differs_is_never_what_is_cut_off() -> None:
+    evidence = Evidence(
+        signature=f"(a: {LONG}, 'new']) -> {LONG}]", baseline_signature=f"(a: {LONG}, 'old']) -> {LONG}] | None"
+    )
+    text = render_text(replace(REPORT, findings=(replace(MISSING_ARGUMENT, evidence=evidence),)), width=80)
+    assert (
+        """\
+     | Scheduler(
+     -     a: Literal['choi…, 'choice_29', 'old'],
+     +     a: Literal['choi…, 'choice_29', 'new'],
+     - ) -> Literal['cho…28', 'choice_29'] | None
+     + ) -> Literal['cho…28', 'choice_29']
+"""
+        in text
+    )
+    evidence = Evidence(signature=f"class New({LONG}, 1)", baseline_signature=f"class New({LONG}, 2)")
+    text = render_text(replace(REPORT, findings=(replace(MISSING_ARGUMENT, evidence=evidence),)), width=80)
+    assert "     - class New(Literal…8', 'choice_29', 2)\n     + class New(Literal…8', 'choice_29', 1)\n" in text
+
+
+def test_a_signature_of_thousands_of_characters_is_taken_apart() -> None:
+    evidence = Evidence(signature=f"({MANY}, new: int)", baseline_signature=f"({MANY}, old: int)")
+    text = render_text(replace(REPORT, findings=(replace(MISSING_ARGUMENT, evidence=evidence),)))
+    assert "\n     +     new: int,\n     -     old: int,\n     | )\n" in text
+
+
+@settings(deadline=None)  # how long it takes is a matter of the machine
+@given(st.text(), st.text(), st.text(), st.integers(min_value=20, max_value=60))
+def test_texts_cut_apart_keep_to_the_width_and_stay_different(start: str, one: str, other: str, width: int) -> None:
+    start, one, other = harmless(start * 20), harmless(one), harmless(other)
+    left, right = cut_apart(start + one, start + other, width)
+    assert max(cells(left), cells(right)) <= width
+    assert (left == right) == (one == other)
 
 
 def test_an_unchanged_signature_is_one_line() -> None:
