@@ -209,10 +209,12 @@ def asked_of_clients(
 
 
 def selection_of(settings: Configuration) -> Selection:
-    """Which findings are asked for, as far as kinds and files say."""
+    """Which findings are asked for, as far as kinds and files say, with what the settings have to say themselves."""
     from driftcheck.selection import Selection
 
-    return Selection(select=settings.select, ignore=settings.ignore, exclude=settings.exclude or ())
+    return Selection(
+        select=settings.select, ignore=settings.ignore, exclude=settings.exclude or (), notices=settings.notices
+    )
 
 
 def counting(selection: Selection) -> Callable[[Report], Report]:

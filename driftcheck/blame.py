@@ -20,6 +20,7 @@ from driftcheck.origins.git_history import (
     Way,
     clone_folder,
     commit_at,
+    leads_back,
     places_touching,
     release_ref,
     way_between,
@@ -122,8 +123,15 @@ def blame(
         others=len(report.findings) - len(wanted),
         commits=len(way.commits) - 1,
         asked=blaming.asked,
-        notices=(*report.notices, *unread(report.client)),
+        notices=(*_direction(ends), *report.notices, *unread(report.client)),
     )
+
+
+def _direction(ends: Ends) -> tuple[str, ...]:
+    """The notice that the way leads back to what the client was written after, which may be meant."""
+    if not leads_back(ends.folder, ends.older, ends.newer):
+        return ()
+    return (f"{ends.target} is older than {ends.baseline}: this is what going back means",)
 
 
 def _named(tree: SourceTree, word: str) -> TargetSummary:

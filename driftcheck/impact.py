@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driftcheck.apart import may_work_apart, shared_out
-from driftcheck.assembly import unread
-from driftcheck.audit import Sources
+from driftcheck.assembly import backwards, unread
+from driftcheck.audit import DEFAULT_TARGET, Sources
 from driftcheck.errors import DriftcheckError
 from driftcheck.footprints import footprint_of
 from driftcheck.model import Report, Severity, TargetSummary
 from driftcheck.origins.git import GitTree, commit_named
-from driftcheck.origins.git_history import clone_folder, common_commit
+from driftcheck.origins.git_history import clone_folder, common_commit, leads_back
+from driftcheck.origins.names import parsed_version
 from driftcheck.origins.parts import commits_cache, installed_part
 from driftcheck.origins.select import client_tree, target_tree
 from driftcheck.origins.settings import Settings
@@ -32,26 +34,60 @@ _DIFFERENCE = re.compile(r"(?P<before>.*?)(?P<dots>\.\.\.?)(?P<after>.*)", re.DO
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the target, as two trees, and the paths that differ between them."""
+    """A change of the target, as two trees, the paths that differ between them, and what has to be known of it."""
 
     before: SourceTree
     after: SourceTree
     changed: tuple[str, ...]
+    notices: tuple[str, ...] = ()
 
 
 def change_of(text: str, repository: str, settings: Settings) -> Change:
     """The change that `A..B` names, both refs of a local clone, or releases such as `vllm==0.16.0`.
 
-    As for git, what is left out is HEAD, and `A...B` is what B has done since it left A. Raises DriftcheckError where
-    it names no two trees, or such as have nothing to do with each other.
+    As for git, what is left out is HEAD, and `A...B` is what B has done since it left A; `git+FOLDER@A..B` names the
+    clone as well. Raises DriftcheckError where it names no two trees, or such as have nothing to do with each other.
     """
-    match = _DIFFERENCE.fullmatch(text.strip())
+    repository, text = _clone_and_refs(text.strip(), repository)
+    match = _DIFFERENCE.fullmatch(text)
     if match is None or not (match["before"] or match["after"]):
         raise DriftcheckError(
             f"{text!r} names no change; write A..B with two refs of the clone, main..HEAD for example"
         )
     first, second = match["before"] or "HEAD", match["after"] or "HEAD"
-    if match["dots"] == "...":
+    try:
+        change = _change_from(text, first, second, match["dots"], repository, settings)
+    except DriftcheckError as error:
+        if parsed_version(first) is None or parsed_version(second) is None:
+            raise
+        releases = f"{DEFAULT_TARGET}=={first}..{DEFAULT_TARGET}=={second}"
+        raise DriftcheckError(f"{error}; two releases are written {releases}") from error
+    return replace(change, notices=_direction(change, first, second, repository))
+
+
+def _clone_and_refs(text: str, repository: str) -> tuple[str, str]:
+    """The clone and what follows it: `git+../vllm@main..topic` names both at once."""
+    if not text.startswith("git+"):
+        return repository, text
+    place = text.removeprefix("git+").removeprefix("file://")
+    cuts = [match.start() for match in re.finditer("@", place) if ".." in place[match.end() :]]
+    cut = next((cut for cut in cuts if os.path.isdir(place[:cut])), cuts[0] if cuts else None)
+    return (repository, text) if cut is None else (place[:cut], place[cut + 1 :])
+
+
+def _direction(change: Change, first: str, second: str, repository: str) -> tuple[str, ...]:
+    """The notice that a change leads back to what was before it, which may be meant."""
+    told = backwards(_summary(change.before), _summary(change.after))
+    if told or _is_target(first) or _is_target(second):
+        return told
+    folder = clone_folder(repository)
+    if leads_back(folder, commit_named(folder, first), commit_named(folder, second)):
+        return (f"{second} is older than {first}: this is what going back means",)
+    return ()
+
+
+def _change_from(text: str, first: str, second: str, dots: str, repository: str, settings: Settings) -> Change:
+    if dots == "...":
         if _is_target(first) or _is_target(second):
             raise DriftcheckError(f"{text}: releases have left no common commit; write two dots")
         folder = clone_folder(repository)
@@ -115,7 +151,7 @@ def impact(
         # By itself an audit takes a second process for a large client; of several clients each has one.
         processes = 1 if len(clients) > 1 and may_work_apart() else None
         found = shared_out(clients, functools.partial(asked.answer, processes=processes), task)
-    return Impact(_summary(change.before), _summary(change.after), change.changed, tuple(found))
+    return Impact(_summary(change.before), _summary(change.after), change.changed, tuple(found), change.notices)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 IMPACT = "Says which usages of clients a change of the target breaks, before it is merged or released."
 IMPACT_NOTES = """\
 A and B are refs of a local clone of the target (--repository), of which nothing
-is checked out; A...B is what B has done since it left A, as for git diff. Both
-may be releases too, vllm==0.16.0..vllm==0.17.0. CLIENT is as for audit; without
-one, the interpreter's distributions that use the target are looked at. What
-counts is what was right before the change and is not after it.
+is checked out; A...B is what B has done since it left A, as for git diff.
+git+FOLDER@A..B names the clone as well. Both may be releases too,
+vllm==0.16.0..vllm==0.17.0. CLIENT is as for audit; without one, the
+interpreter's distributions that use the target are looked at, not the working
+folder. What counts is what was right before the change and is not after it.
 
 examples:
   driftcheck impact --target-diff main...HEAD verl==0.9.1 trl==1.9.2 ../ours
@@ -64,6 +65,8 @@ def add_impact(parser: argparse.ArgumentParser) -> None:
 
 def run_impact(options: argparse.Namespace) -> int:
     """Prints what breaks and gives the exit code."""
+    from dataclasses import replace
+
     from driftcheck.display import progress_display
     from driftcheck.fetching import Fetching
     from driftcheck.impact import change_of, impact, installed_clients
@@ -77,6 +80,9 @@ def run_impact(options: argparse.Namespace) -> int:
         settings = Settings(offline=options.offline, python=options.python, progress=Fetching(progress))
         change = change_of(options.target_diff, options.repository, settings)
         clients = list(options.clients) or installed_clients(change, settings)
+        if not options.clients:
+            said = "no CLIENT was named, so what the interpreter has installed that uses the target was looked at"
+            change = replace(change, notices=(*change.notices, said))
         if not clients:
             raise DriftcheckError("no installed distribution uses the target; name a CLIENT, or --python PATH")
         found = impact(

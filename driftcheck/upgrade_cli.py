@@ -113,8 +113,6 @@ def _release(text: str | None) -> str | None:
 
 
 def _upgrade(client: str, settings: Configuration, options: argparse.Namespace, progress: Progress) -> Upgrade:
-    from dataclasses import replace
-
     from driftcheck.audit import sources_of
     from driftcheck.selection import is_excluded
     from driftcheck.upgrade import upgrade_of
@@ -130,7 +128,7 @@ def _upgrade(client: str, settings: Configuration, options: argparse.Namespace, 
         model=settings.model,
         progress=progress,
     )
-    selection = replace(selection_of(settings), notices=settings.notices)
+    selection = selection_of(settings)
     with progress.task(f"Comparing two releases for {sources.client.name}"):
         return upgrade_of(
             sources, selected=counting(selection), is_excluded=lambda path: is_excluded(path, settings.exclude or ())

@@ -93,6 +93,7 @@ class Impact:
     after: TargetSummary
     changed: tuple[str, ...]
     clients: tuple[ClientImpact, ...]
+    notices: tuple[str, ...] = ()
 
     @property
     def symbols(self) -> tuple[BrokenSymbol, ...]:

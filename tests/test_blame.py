@@ -85,6 +85,29 @@ def test_each_finding_has_its_own_commit(clone: Clone) -> None:
     assert found.asked < 12
 
 
+def test_going_back_is_said_and_why_this_baseline(
+    clone: Clone, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone.commit("More", {"vllm/tools.py": TOOLS + "def drop(path): ...\n"})
+    clone.git("tag", "v1.1.0")
+    client = tmp_path / "client"
+    client.mkdir()
+    (client / "app.py").write_text("from vllm.tools import drop\n\ndrop('a')\n", encoding="utf-8")
+    project = (
+        "[project]\nname = 'app'\nversion = '1'\ndependencies = ['vllm==1.1.0']\n[tool.driftcheck]\npython = 'x'\n"
+    )
+    (client / "pyproject.toml").write_text(project, encoding="utf-8")
+    back = ["blame", str(client), "--repository", str(clone.folder), "--against", "v1.0.0", "--offline"]
+    for arguments in (back, [*back, "--format", "markdown"]):
+        assert main(arguments) == 0
+        said = capsys.readouterr().out.replace("\\", "")
+        assert "note: v1.0.0 is older than vllm==1.1.0: this is what going back means" in said
+        assert "from 1.1.0: app 1 requires vllm==1.1.0" in said
+        assert "note: 'python' in the client's own pyproject.toml is not followed" in said
+    assert main([*back[:-2], "main", "--offline"]) == 0
+    assert "going back" not in capsys.readouterr().out
+
+
 def test_what_was_moved_and_then_changed(clone: Clone) -> None:
     """The old path goes on leading there, so that only the change breaks anything."""
     there = {"vllm/tools.py": "from vllm.io import load, save\n", "vllm/io.py": TOOLS}

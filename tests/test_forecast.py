@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -207,7 +208,14 @@ some time: 1 usage goes
         (None, False, 1),
     ]
     assert [entry["line"] for entry in told["breaks"]] == [8]
-    assert "| some time | `app.py:6` |" in render_forecasts_markdown([found])
+    page = render_forecasts_markdown([found])
+    assert [line.split(" | ")[0] for line in page.splitlines() if line.startswith("| ") and "app" in line] == [
+        "| now",
+        r"| 1.2, overdue",
+        "| 1.3",
+        "| 1.4",
+        "| some time",
+    ]
 
 
 def test_nothing_is_ahead() -> None:
@@ -239,6 +247,27 @@ def test_a_branch_of_a_clone_is_tomorrow(tmp_path: Path, capsys: pytest.CaptureF
     assert main([*arguments, "--against", f"git+{clone.folder}@main~1"]) == 0
     assert main([*arguments, "--against", f"git+{clone.folder}@never"]) == 2
     assert "no ref never in the clone" in capsys.readouterr().err
+
+
+def test_why_this_baseline_and_what_the_configuration_has_to_say(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = forecast("import vllm\nvllm.start(1)\n")
+    assert found.baseline is not None
+    chosen = replace(
+        found, baseline=replace(found.baseline, chosen="app 1.0 requires vllm==1.0"), notices=("so be it",)
+    )
+    for text in (render_forecasts([chosen], width=100), render_forecasts_markdown([chosen])):
+        assert "from 1.0.0: app 1.0 requires vllm==1.0" in text
+        assert "note: so be it" in text
+    client, target = tmp_path / "client", tmp_path / "vllm"
+    for path, content in ((client / "app.py", "import vllm\n"), (target / "__init__.py", "")):
+        path.parent.mkdir()
+        path.write_text(content, encoding="utf-8")
+    (client / "pyproject.toml").write_text("[tool.driftcheck]\npython = 'python3'\n", encoding="utf-8")
+    arguments = [str(client), "--against", str(tmp_path), "--baseline", str(tmp_path), "--offline"]
+    assert main(["forecast", *arguments]) == 0
+    assert "note: 'python' in the client's own pyproject.toml is not followed" in capsys.readouterr().out
 
 
 @pytest.mark.index

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import venv
 from pathlib import Path
 
 import pytest
@@ -61,7 +62,7 @@ def test_what_most_clients_use_comes_first(
     said = re.sub(r"\+g\w+", "", capsys.readouterr().out)
     assert (
         said
-        == """a clone 1.0.0 (git ref v1.0.0) to a clone 1.0.1.dev1 (git ref main), 2 source files changed
+        == """vllm 1.0.0 (git ref v1.0.0) to vllm 1.0.1.dev1 (git ref main), 2 source files changed
 5 usages of 2 symbols break in 3 of 4 clients
 
   clients  usages  symbol
@@ -123,6 +124,50 @@ def test_three_dots_leave_out_what_the_other_branch_did(
     assert [each["symbol"] for each in json.loads(capsys.readouterr().out)["symbols"]] == ["vllm.start"]
 
 
+def test_a_clone_is_named_with_its_refs_however_its_path_is_written(
+    clone: Clone, clients: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone.commit("Another name", {"vllm/engine.py": ENGINE.replace("seed", "key")})
+    beside = clone.folder.parent / "beside"
+    beside.mkdir()
+    monkeypatch.chdir(beside)
+    for difference in ("v1.0.0..main", "v1.0.0...main", "HEAD@{1}..", "v1.0.0..git+../a clone@main"):
+        assert main(["impact", "--target-diff", f"git+../a clone@{difference}", *clients]) == 1
+        assert "3 usages of 1 symbol break in 2 of 4 clients" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("form", ["text", "markdown", "json"])
+def test_going_back_is_said(clone: Clone, clients: list[str], form: str, capsys: pytest.CaptureFixture[str]) -> None:
+    clone.commit("More", {"vllm/engine.py": ENGINE + "def go(): ...\n"})
+    said = "1.0.0 is older than 1.0.1"
+    assert impact(clone, "main..v1.0.0", clients[0], "--format", form) == 0
+    assert said in capsys.readouterr().out.replace("\\", "")
+    assert impact(clone, "v1.0.0..main", clients[0], "--format", form) == 0
+    assert said not in capsys.readouterr().out.replace("\\", "")
+    clone.git("tag", "-d", "v1.0.0")
+    assert impact(clone, "main..main~1", clients[0], "--format", form) == 0
+    assert "main~1 is older than main: this is what going back means" in capsys.readouterr().out.replace("\\", "")
+
+
+def test_without_a_client_what_is_installed_is_looked_at(
+    clone: Clone, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "environment"
+    venv.create(folder, symlinks=True, with_pip=False)
+    clone.commit("Another name", {"vllm/engine.py": ENGINE.replace("seed", "key")})
+    assert impact(clone, "v1.0.0..main", "--python", str(folder)) == 2
+    assert "no installed distribution uses the target; name a CLIENT" in capsys.readouterr().err
+    packages = next(folder.glob("lib/python*/site-packages"))
+    (packages / "own.py").write_text(CLIENTS["engine"], encoding="utf-8")
+    (packages / "own-1.0.dist-info").mkdir()
+    (packages / "own-1.0.dist-info" / "METADATA").write_text("Name: own\nVersion: 1.0\n", encoding="utf-8")
+    (packages / "own-1.0.dist-info" / "RECORD").write_text("own.py,,\n", encoding="utf-8")
+    assert impact(clone, "v1.0.0..main", "--python", str(folder)) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "in own 1.0" in said
+    assert "note no CLIENT was named, so what the interpreter has installed that uses the target was looked at" in said
+
+
 def test_comments_and_options_say_what_counts(clone: Clone, tmp_path: Path) -> None:
     client = tmp_path / "client"
     client.mkdir()
@@ -163,6 +208,9 @@ def test_package_in_a_subfolder(tmp_path: Path, clients: list[str]) -> None:
         ("..", "names no change"),
         ("main..never", "no ref never in the clone"),
         ("--output=x..main", "no ref --output=x in the clone"),
+        ("1.0.0..2.0.0", "no ref 1.0.0 in the clone"),
+        ("1.0.0..2.0.0", "two releases are written vllm==1.0.0..vllm==2.0.0"),
+        ("git+never@main..topic", "never is no folder; name a local clone"),
         ("vllm==1...main", "releases have left no common commit; write two dots"),
         ("v1.0.0..empty", "git ref empty holds no Python package"),
     ],

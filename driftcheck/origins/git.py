@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from driftcheck.errors import DriftcheckError
-from driftcheck.origins.layout import import_roots, packages_of
+from driftcheck.origins.layout import import_roots, installed_root, packages_of
 from driftcheck.origins.limits import EXTENSION_SUFFIXES, MEMBER_BYTES, MEMBERS, SOURCE_SUFFIXES
 
 if TYPE_CHECKING:
@@ -46,8 +46,11 @@ class GitTree:
 
     @property
     def name(self) -> str:
-        """The project's name, or the clone's folder's."""
-        return self.metadata.name or self._folder.name
+        """The project's name, that of its one package where it states none, or the clone's folder's."""
+        if self.metadata.name:
+            return self.metadata.name
+        _, heads = installed_root(self.paths)
+        return heads[0].removesuffix(".py") if len(heads) == 1 else self._folder.name
 
     @cached_property
     def version(self) -> str | None:

@@ -70,6 +70,11 @@ def common_commit(folder: Path, older: str, newer: str) -> str:
     return way.commits[way.turn]
 
 
+def leads_back(folder: Path, before: str, after: str) -> bool:
+    """True where the way from one commit to another, both named whole, ends before it began."""
+    return before != after and _common(folder, before, after) == after
+
+
 def _line(folder: Path, *, newer: str, older: str, paths: Sequence[str] = ()) -> list[str]:
     """The commits after `older` up to `newer`, the newest first, of merges the line that they continue."""
     limited = ("--", *paths) if paths else ("--",)

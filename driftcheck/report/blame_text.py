@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from driftcheck.report.foot import markdown_foot, release_chosen
 from driftcheck.report.harmless import harmless
 from driftcheck.report.json_report import SCHEMA_VERSION, Json, brief_finding_json, json_text, origin_json, target_json
 from driftcheck.report.layout import counted, hanging, named, sourced, wrap
@@ -31,6 +32,8 @@ def _text(blame: Blame, width: int) -> Iterator[str]:
             yield from _wrapped(f"{place}: {headline(each.finding)}", width, 2)
     yield ""
     yield from wrap(_end(blame), width)
+    if chosen := release_chosen(blame.baseline):
+        yield from _wrapped(chosen, width, 0)
     for notice in blame.notices:
         yield from _wrapped(f"note: {notice}", width, 0)
 
@@ -104,6 +107,7 @@ def _markdown(blame: Blame) -> Iterator[str]:
     if blame.findings:
         yield ""
     yield plain(_end(blame))
+    yield from markdown_foot(blame.baseline, blame.notices)
 
 
 def render_blame_json(blames: Sequence[Blame]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Finding
+from driftcheck.report.foot import markdown_foot, release_chosen
 from driftcheck.report.harmless import harmless
 from driftcheck.report.json_report import SCHEMA_VERSION, Json, brief_finding_json, json_text, origin_json
 from driftcheck.report.layout import counted, hanging, named, sourced, wrap
@@ -26,6 +27,8 @@ def _text(forecast: Forecast, width: int) -> Iterator[str]:
             yield from hanging("  ", f"{finding.location.place}: {headline(finding)}", indent=4, width=width)
     yield ""
     yield from wrap(_end(forecast), width)
+    if chosen := release_chosen(forecast.baseline):
+        yield from hanging("", chosen, indent=4, width=width)
     for notice in forecast.notices:
         yield from hanging("", f"note: {notice}", indent=4, width=width)
 
@@ -55,6 +58,11 @@ def _ending(end: AnnouncedEnd, forecast: Forecast) -> str:
     return f"{end.release}: {number} {goes}{overdue}"
 
 
+def _when(end: AnnouncedEnd) -> str:
+    """When it ends, in a cell of a table."""
+    return "some time" if end.release is None else f"{end.release}, overdue" if end.is_overdue else end.release
+
+
 def _target(forecast: Forecast) -> str:
     return named(forecast.target.name, forecast.target.version)
 
@@ -78,16 +86,17 @@ def _markdown(forecast: Forecast) -> Iterator[str]:
 
     yield f"## {plain(_heading(forecast))}"
     yield ""
-    sections = list(_sections(forecast))
-    if sections:
+    sections = [("now", forecast.breaks), *((_when(end), end.findings) for end in forecast.ends)]
+    if forecast.breaks or forecast.ends:
         yield "| when | where | what |"
         yield "| --- | --- | --- |"
-    for label, findings in sections:
-        when = plain(label.partition(":")[0])
-        yield from (f"| {when} | {code(finding.location.place)} | {plain(headline(finding))} |" for finding in findings)
-    if sections:
+    for when, findings in sections:
+        places = ((code(finding.location.place), plain(headline(finding))) for finding in findings)
+        yield from (f"| {plain(when)} | {place} | {said} |" for place, said in places)
+    if forecast.breaks or forecast.ends:
         yield ""
     yield plain(_end(forecast))
+    yield from markdown_foot(forecast.baseline, forecast.notices)
 
 
 def render_forecasts_json(forecasts: Sequence[Forecast]) -> str:
@@ -101,6 +110,7 @@ def _json(forecast: Forecast) -> dict[str, Json]:
         "client": origin_json(forecast.client),
         "target": origin_json(forecast.target),
         "baseline": forecast.baseline.version if forecast.baseline is not None else None,
+        "baseline_chosen": forecast.baseline.chosen if forecast.baseline is not None else None,
         "breaks": [brief_finding_json(finding) for finding in forecast.breaks],
         "ends": [
             {

@@ -38,7 +38,7 @@ def _text(impact: Impact, width: int, *, with_places: bool) -> Iterator[str]:
         for client, findings in broken.clients:
             yield f"{'':{indent}}{_name(client)}"
             yield from (f"{'':{indent + 2}}{finding.location.place}  {finding.kind.value}" for finding in findings)
-    rows = list(_clients(impact))
+    rows = [*_clients(impact), *(("note", notice) for notice in impact.notices)]
     if rows:
         yield ""
     first = max((cells(label) for label, _ in rows), default=0)
@@ -133,7 +133,7 @@ def _markdown(impact: Impact, *, with_places: bool) -> Iterator[str]:
                 places = ", ".join(code(finding.location.place) for finding in findings)
                 yield f"- {code(broken.symbol)} in {plain(_name(client))}: {places}"
         yield ""
-    for label, said in _clients(impact):
+    for label, said in [*_clients(impact), *(("note", notice) for notice in impact.notices)]:
         yield f"- {label}: {plain(said)}"
 
 
@@ -146,6 +146,7 @@ def render_impact_json(impact: Impact) -> str:
         "changed": list(impact.changed),
         "symbols": [_symbol(broken) for broken in impact.symbols],
         "clients": [_client(client) for client in impact.clients],
+        "notices": list(impact.notices),
     }
     return json_text(document)
 

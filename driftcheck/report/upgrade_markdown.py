@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Certainty, Finding
+from driftcheck.report.foot import markdown_foot
 from driftcheck.report.harmless import harmless
 from driftcheck.report.markdown import code, plain
 from driftcheck.report.upgrade_words import (
@@ -19,7 +20,6 @@ from driftcheck.report.upgrade_words import (
     heading,
     ordered_findings,
     other_counts,
-    release_chosen,
     repair_counts,
     use_sentences,
     versions,
@@ -67,9 +67,7 @@ def _lines(upgrade: Upgrade, command: str, *, shows_all: bool) -> Iterator[str]:
     if shows_all:
         yield "\n"
         yield from (_other(each) for each in (*upgrade.unchanged, *upgrade.uncompared))
-    if chosen := release_chosen(upgrade):
-        yield f"\n{plain(chosen)}\n"
-    yield from (f"\nNote: {plain(notice)}\n" for notice in upgrade.notices)
+    yield from (f"{line}\n" for line in markdown_foot(upgrade.before, upgrade.notices))
 
 
 def _repairs(upgrade: Upgrade, command: str) -> Iterator[str]:

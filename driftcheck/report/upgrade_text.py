@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from driftcheck.model import Certainty, Finding
+from driftcheck.report.foot import release_chosen
 from driftcheck.report.harmless import harmless
 from driftcheck.report.layout import cells, wrap
 from driftcheck.report.upgrade_words import (
@@ -19,7 +20,6 @@ from driftcheck.report.upgrade_words import (
     heading,
     ordered_findings,
     other_counts,
-    release_chosen,
     repair_command,
     repair_counts,
     use_sentences,
@@ -118,8 +118,8 @@ def _foot(upgrade: Upgrade, command: str, width: int) -> Iterator[str]:
         yield f"To repair: {said}"
         if has_safe or has_unsafe:
             yield from (f"  {line}" for line in repair_command(harmless(command), width - 2, with_unsafe=has_unsafe))
-    if chosen := release_chosen(upgrade):
-        yield from _wrapped(chosen, "", width)
+    if chosen := release_chosen(upgrade.before):
+        yield from _wrapped(harmless(chosen), "", width)
     for notice in upgrade.notices:
         yield from _wrapped(f"note: {harmless(notice)}", "", width)
 

@@ -109,12 +109,6 @@ def repair_counts(upgrade: Upgrade) -> tuple[str, bool, bool]:
     return listed(parts) if parts else "", bool(safe), bool(unsafe)
 
 
-def release_chosen(upgrade: Upgrade) -> str:
-    """Why this older release, where nobody named it; "" where somebody did."""
-    before = upgrade.before
-    return harmless(f"from {before.version or before.name}: {before.chosen}") if before.chosen else ""
-
-
 def repair_command(command: str, width: int, *, with_unsafe: bool) -> list[str]:
     """The command that makes the fixes on lines of at most `width` cells, as a shell goes on reading them."""
     parts: list[str] = []

@@ -70,6 +70,20 @@ def test_refs(clone: Path) -> None:
     assert contents(client_tree(f"git+file://{clone}@main"))["engine/new.py"] == b"C = 1\n"
 
 
+def test_a_clone_that_states_no_name_has_that_of_its_package(clone: Path) -> None:
+    (clone / "pyproject.toml").unlink()
+    (clone / "tests").mkdir()
+    (clone / "tests" / "__init__.py").write_text("")
+    run(clone, "add", ".")
+    run(clone, "commit", "-q", "-m", "no project")
+    assert target_tree(f"git+{clone}@main").name == "engine"
+    (clone / "second").mkdir()
+    (clone / "second" / "__init__.py").write_text("")
+    run(clone, "add", ".")
+    run(clone, "commit", "-q", "-m", "two packages")
+    assert target_tree(f"git+{clone}@main").name == "clone@home"
+
+
 def test_version_after_a_tag_is_the_next_ones(clone: Path) -> None:
     version = target_tree(f"git+{clone}@main").version
     assert version == f"1.4.1.dev1+g{run(clone, 'rev-parse', '--short=7', 'HEAD')}"
