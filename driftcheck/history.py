@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 _EVERY_RELEASE = ">=0"
 _LONGEST_SYMBOL = 500
+_MOST_NAMES = 6
 # Two modules of one name are the same where so much of what both offer is the same.
 _MODULE_LIKENESS = 0.5
 
@@ -73,7 +74,8 @@ def history(
     progress = progress or UNWATCHED
     settings = Settings(offline=offline, timeout=timeout, progress=Fetching(progress))
     try:
-        specifications = releases_in(_EVERY_RELEASE if releases is None else releases, offline=offline)
+        wanted = releases_in(_EVERY_RELEASE if releases is None else releases, offline=offline)
+        every = releases_in(_EVERY_RELEASE, offline=offline) if releases is not None else wanted
     except DriftcheckError as error:
         if not offline or releases is not None:
             raise
@@ -85,7 +87,8 @@ def history(
         version = specification.partition("==")[2]
         return ReadableRelease(version, lambda: target_tree(specification, settings=settings))
 
-    return history_over(symbol, DEFAULT_TARGET, [release(each) for each in reversed(specifications)], progress)
+    others = [release(each) for each in reversed(every) if each not in wanted]
+    return history_over(symbol, DEFAULT_TARGET, [release(each) for each in reversed(wanted)], progress, others)
 
 
 def checked_symbol(symbol: str) -> str:
@@ -98,9 +101,17 @@ def checked_symbol(symbol: str) -> str:
 
 
 def history_over(
-    symbol: str, target: str, releases: Sequence[ReadableRelease], progress: Progress = UNWATCHED
+    symbol: str,
+    target: str,
+    releases: Sequence[ReadableRelease],
+    progress: Progress = UNWATCHED,
+    others: Sequence[ReadableRelease] = (),
 ) -> SymbolHistory:
-    """The history over releases that are at hand, oldest first; raises DriftcheckError where none has the symbol."""
+    """The history over releases that are at hand, oldest first; raises DriftcheckError where none has the symbol.
+
+    A name that is no whole path is looked up in the newest release that has it. `others` are the target's other
+    releases, oldest first, which are asked for a symbol that none of the releases has.
+    """
     from driftcheck.knowledge import knowledge_of
 
     knowledge = knowledge_of([target])
@@ -108,8 +119,7 @@ def history_over(
     top = symbol.partition(".")[0]
     is_variable = environment is not None and top == symbol and symbol.startswith(environment.prefix)
     if top != target and not is_variable:
-        variable = f" or {environment.prefix}…" if environment is not None else ""
-        raise DriftcheckError(f"{symbol} is not part of {target}: a symbol begins with {target}.{variable}")
+        symbol = _whole_path(symbol, target, [*others, *releases], environment)
     with progress.task(f"Reading {len(releases)} releases of {target}", len(releases)) as task:
         reading = _Reading(symbol, environment, task.advance)
         records = reading.records(releases)
@@ -117,8 +127,70 @@ def history_over(
         first = next(iter(reading.unread.values()))
         raise DriftcheckError(f"no release of {target} can be read: {first}")
     if all(record.thing.status == "absent" for record in records):
-        raise DriftcheckError(_nowhere(symbol, target, records))
+        elsewhere = _elsewhere_in_time(symbol, target, records, others, environment)
+        raise DriftcheckError(elsewhere or _nowhere(symbol, target, records))
     return _summed_up(symbol, target, records, reading.unread)
+
+
+def _whole_path(name: str, target: str, releases: Sequence[ReadableRelease], environment: Environment | None) -> str:
+    """The path that a name stands for in the last of these releases that has it.
+
+    Raises DriftcheckError where it stands for none, or for several.
+    """
+    from driftcheck.compare.full_names import full_names
+
+    for release in reversed(releases):
+        standings = _standings_of(release, environment)
+        found = full_names(name, target, standings) if standings is not None else []
+        if len(found) == 1:
+            return found[0]
+        if found:
+            more = f" and {len(found) - _MOST_NAMES:,} more" if len(found) > _MOST_NAMES else ""
+            names = ", ".join(found[:_MOST_NAMES])
+            raise DriftcheckError(
+                f"{name} is {len(found):,} things in {target} {release.version}: {names}{more}; name one"
+            )
+    variable = f" or {environment.prefix}…" if environment is not None else ""
+    raise DriftcheckError(f"{name} is not part of {target}: a symbol begins with {target}.{variable}")
+
+
+def _elsewhere_in_time(
+    symbol: str,
+    target: str,
+    records: Sequence[_Record],
+    others: Sequence[ReadableRelease],
+    environment: Environment | None,
+) -> str:
+    """Says that a symbol was gone before the releases that were asked about, or came after them; "" for neither."""
+    first, last = records[0].release, records[-1].release
+    earlier = [each for each in others if _is_before(each.version, first)]
+    asked = [(each, "last") for each in reversed(earlier)]
+    asked += [(each, "first") for each in others if each not in earlier]
+    for release, word in asked:
+        standings = _standings_of(release, environment)
+        if standings is not None and standings.of(symbol).status == "there":
+            where = first if first == last else f"any release from {first} to {last}"
+            return f"{symbol} is not in {where}: {target} {release.version} is the {word} that has it"
+    return ""
+
+
+def _is_before(version: str, other: str) -> bool:
+    from driftcheck.origins.names import parsed_version
+
+    one, two = parsed_version(version), parsed_version(other)
+    return one is not None and two is not None and one < two
+
+
+def _standings_of(release: ReadableRelease, environment: Environment | None) -> Standings | None:
+    """One release to be asked about symbols; None where it can't be read."""
+    from driftcheck.compare.standing import Standings
+    from driftcheck.surface.program import Program
+
+    gc.collect()
+    try:
+        return Standings(Program(release.tree()), environment)
+    except DriftcheckError:
+        return None
 
 
 def _nowhere(symbol: str, target: str, records: Sequence[_Record]) -> str:

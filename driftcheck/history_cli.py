@@ -10,9 +10,10 @@ from driftcheck.audit_cli import NOTHING, positive_seconds
 HISTORY = "Says since when a symbol is there, and what changed about it with which release."
 HISTORY_NOTES = """\
 SYMBOL is a dotted path (vllm.LLM.generate, a module, a class, a field of a
-configuration) or the name of an environment variable (VLLM_PLUGINS). What moved
-is followed, in both directions. Every release is read from the package index,
-and kept in the cache; nothing is installed or run.
+configuration), a name in it that one thing alone has (Scheduler.schedule), or
+the name of an environment variable (VLLM_PLUGINS). What moved is followed, in
+both directions. Every release is read from the package index, and kept in the
+cache; nothing is installed or run.
 
 examples:
   driftcheck history vllm.v1.core.sched.scheduler.Scheduler.__init__

@@ -49,6 +49,78 @@ def said(history: SymbolHistory) -> dict[str, list[str]]:
     return {each.release: list(sentences(each, history)) for each in history.changes if each.release != first}
 
 
+MODELS = {
+    "kit/__init__.py": "from kit.core.engine import Engine\nLIMIT = 1\n",
+    "kit/core/__init__.py": "",
+    "kit/core/engine.py": "class Engine:\n    def run(self): ...\n",
+    "kit/core/first.py": "class Loop:\n    def turn(self): ...\n\ndef begin(): ...\n\nSIZE = 3\n",
+    "kit/core/second.py": "from kit.core.first import begin\n"
+    "class Loop:\n    def turn(self): ...\n    def halt(self): ...\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "symbol"),
+    [
+        ("Engine", "kit.Engine"),
+        ("Engine.run", "kit.Engine.run"),
+        ("core.first.begin", "kit.core.first.begin"),
+        ("begin", "kit.core.first.begin"),
+        ("SIZE", "kit.core.first.SIZE"),
+        ("halt", "kit.core.second.Loop.halt"),
+        ("Loop.halt", "kit.core.second.Loop.halt"),
+    ],
+)
+def test_a_name_alone_is_looked_up(name: str, symbol: str) -> None:
+    assert told(name, MODELS, {**MODELS, "kit/core/first.py": ""} if "Loop" in name else MODELS).symbol == symbol
+
+
+def test_a_name_alone_is_looked_up_in_the_last_release_that_has_it() -> None:
+    found = told("Loop.turn", MODELS, {**MODELS, "kit/core/first.py": ""}, {"kit/__init__.py": ""})
+    assert found.symbol == "kit.core.second.Loop.turn"
+    assert said(found)["3"] == ["gone"]
+
+
+def test_a_name_that_several_things_have_is_none() -> None:
+    names = "kit.core.first.Loop, kit.core.second.Loop"
+    with pytest.raises(DriftcheckError, match=f"Loop is 2 things in kit 2: {names}; name one"):
+        told("Loop", MODELS, MODELS)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "message"),
+    [
+        ("kit.old", "kit.old is not in any release from 3 to 4: kit 2 is the last that has it"),
+        ("old", "kit.old is not in any release from 3 to 4: kit 2 is the last that has it"),
+        ("kit.new", "kit.new is not in any release from 3 to 4: kit 5 is the first that has it"),
+        ("kit.oldd", "kit.oldd is not in any release of kit from 3 to 4"),
+    ],
+)
+def test_what_only_other_releases_have_is_told_so(symbol: str, message: str) -> None:
+    every = releases("kit", "def old(): ...", "def old(): ...", "", "", "def new(): ...", "def new(): ...")
+    with pytest.raises(DriftcheckError) as raised:
+        history_over(symbol, "kit", every[2:4], others=[*every[:2], *every[4:]])
+    assert str(raised.value) == message
+
+
+STRUCT = "import {0}\n\nclass Params({0}.{1}):\n    size: int = 1\n"
+
+
+@pytest.mark.parametrize(("library", "base"), [("msgspec", "Struct"), ("pydantic", "BaseModel")])
+def test_a_field_that_is_no_longer_declared_is_gone(library: str, base: str) -> None:
+    before = STRUCT.format(library, base)
+    found = told("kit.Params.name", before, f"{before}    name: str = 'a'\n", before)
+    assert said(found) == {"2": ["added: field name: str = 'a' (kit/__init__.py:5)"], "3": ["gone"]}
+
+
+def test_what_a_base_of_another_library_may_have_is_left_open() -> None:
+    for name, body in (("name", "    def __getattr__(self, name): ...\n"), ("_name", ""), ("model_dump", "")):
+        before = STRUCT.format("pydantic", "BaseModel") + body
+        assert told(f"kit.Params.{name}", before, f"{before}    {name}: int = 1\n", before).latest.status == "unknown"
+    before = STRUCT.format("elsewhere", "Model")
+    assert told("kit.Params.name", before, f"{before}    name: int = 1\n", before).latest.status == "unknown"
+
+
 DEPRECATED = "from typing_extensions import deprecated\n"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import re
 from dataclasses import replace
 
 from driftcheck.compare.deprecation import deprecation_of
@@ -12,12 +13,15 @@ from driftcheck.knowledge import Environment
 from driftcheck.model import Parameter, Signature
 from driftcheck.surface.declarations import Binding, FunctionDeclaration
 from driftcheck.surface.description import Description, Descriptions
+from driftcheck.surface.libraries import has_member
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee, Signatures
 from driftcheck.surface.syntax import last_name
 from driftcheck.surface.types import Absent, Class, External, Function, Instance, Module, Type, Unknown, members_of
 from driftcheck.symbol_history import Standing
 
+# Classes of other libraries whose heirs have the fields that they declare.
+_DECLARING = re.compile(r"^(msgspec\.Struct|pydantic\.(main\.)?BaseModel)$")
 _CALLED = ("function", "method", "class method", "static method")
 _NEAR = 0.6
 
@@ -80,6 +84,10 @@ class Standings:
             return Standing("there", type_.path, "name of another library", deprecation=shim)
         if found.path is None and not isinstance(type_, Module):
             if shim is None and not self._answers(holder, name):
+                if isinstance(holder, Class) and self._is_undeclared(holder, name):
+                    return Standing(
+                        "absent", reason=f"{holder.declaration.symbol} has no {name}", near=self._near(symbol)
+                    )
                 return Standing("unknown", sort=found.sort, reason=found.text or "nothing can be told of it")
             return Standing("there", sort=found.sort, deprecation=shim, reason=found.text)
         declaration = self._declaration(holder, name, symbol)
@@ -102,6 +110,20 @@ class Standings:
             if field is not None:
                 return replace(standing, sort="field", field=field, value="")
         return standing
+
+    def _is_undeclared(self, class_: Class, name: str) -> bool:
+        """True for a name that a class of declared fields has not, though its outermost base is another library's.
+
+        Such bases have names of their own that are known, and take no field that nobody declared.
+        """
+        if name.startswith("_"):
+            return False
+        for base in self.program.classes.mro(class_):
+            if isinstance(base, External) and _DECLARING.match(base.path) and not has_member(base.path, name):
+                continue
+            if not isinstance(base, Class) or "__getattr__" in base.declaration.members:
+                return False
+        return not any(getattr(each, "bindings", ()) for each in self.program.classes.members(class_, name))
 
     def _constructor(self, class_: Class) -> Standing:
         callee = self.signatures.callee(class_)
