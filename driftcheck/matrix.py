@@ -252,16 +252,15 @@ def _notices(
     provided = [finding for finding in left if finding.severity is Severity.ERROR]
     silent = [finding for finding in left if finding.severity is not Severity.ERROR]
     if provided:
-        yield f"not counted: {_told(provided, 'a failing import')} that {having}, in modules that it does without"
+        what = "a failing import" if len(provided) == 1 else f"{len(provided):,} failing imports"
+        yield f"not counted: {what} that {having}, in modules that it does without{_first(provided)}"
     if silent:
-        yield f"not counted: {_told(silent, 'a silent finding')} that {having}"
+        what = "a silent failure" if len(silent) == 1 else f"{len(silent):,} silent failures"
+        yield f"not counted: {what} that {having}{_first(silent)}"
 
 
-def _told(findings: Sequence[Finding], one: str) -> str:
-    """How many findings there are of a sort, which is given as one of them, and the first."""
-    _, _, sort = one.partition(" ")
-    number = one if len(findings) == 1 else f"{len(findings):,} {sort}s"
-    return f"{number} ({findings[0].location.place}: {findings[0].message})"
+def _first(findings: Sequence[Finding]) -> str:
+    return f" ({findings[0].location.place}: {findings[0].message})"
 
 
 def _unbroken(verdicts: Sequence[ReleaseVerdict]) -> list[list[ReleaseVerdict]]:

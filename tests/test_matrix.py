@@ -135,8 +135,8 @@ def test_what_the_client_provides_for_is_no_hindrance(package: str) -> None:
     assert matrix.fitting == (("2", "3"),)
     (notice,) = matrix.notices
     assert notice == (
-        "not counted: a failing import (app/extra.py:1: vllm has no name never) that all of these releases have, "
-        "in modules that it does without"
+        "not counted: a failing import that all of these releases have, in modules that it does without "
+        "(app/extra.py:1: vllm has no name never)"
     )
 
 

@@ -11,7 +11,7 @@ from driftcheck.compare.family_members import Break, FamilyMembers, Outcome, Pas
 from driftcheck.compare.family_patches import FamilyPatches
 from driftcheck.compare.findings import Findings, guard_against
 from driftcheck.compare.judge import Judge
-from driftcheck.compare.release import Release
+from driftcheck.compare.release import Release, is_older
 from driftcheck.compare.subclasses import Answers
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity
 from driftcheck.usage.usages import FamilyUsage
@@ -25,15 +25,18 @@ _NAMES_SHOWN, _WAYS_SHOWN = 3, 3
 class DuckTyping:
     """Judges usages of members of families; `past` is what the baseline made of a usage, None where it knows none.
 
-    `is_own` where the target is the very release that the client was written for.
+    `is_own` where the target is the very release that the client was written for, `is_early` where it is an older one.
     """
 
-    def __init__(self, asked: Asked, past: Callable[[FamilyUsage], Past | None], *, is_own: bool) -> None:
+    def __init__(
+        self, asked: Asked, past: Callable[[FamilyUsage], Past | None], *, is_own: bool, is_early: bool
+    ) -> None:
         self.members = asked.members
         self.patches = asked.patches
         self.families = asked.program.families
         self.past = past
         self.is_own = is_own
+        self.is_early = is_early
 
     def ask(self, usages: Iterable[FamilyUsage]) -> Answers:
         """The answers about usages."""
@@ -72,7 +75,7 @@ class DuckTyping:
         message = self._message(usage, total, leading)
         if first.kind is Kind.UNRESOLVED_ATTRIBUTE and before is not None:
             new = self.members.new_name(usage.family, now, before)
-            message += f"; {new} is new" if new is not None else ""
+            message += f"; {new} is {'there instead' if self.is_early else 'new'}" if new is not None else ""
         signature = before.signatures.get(first.class_.name) if before is not None else None
         return Finding(
             first.kind,
@@ -197,4 +200,5 @@ def duck_typing(
             return None
         return asked.past(usage) if asked is not None else (pasts or {}).get(key_of(usage))
 
-    return DuckTyping(target, past, is_own=is_own).ask(usages)
+    is_early = baseline is not None and is_older(target.program, baseline.program)
+    return DuckTyping(target, past, is_own=is_own, is_early=is_early).ask(usages)

@@ -63,7 +63,8 @@ def numbers(release: ReleaseVerdict) -> str:
         return "fits"
     errors = sum(finding.severity is Severity.ERROR for finding in release.breaks)
     parts = [counted(errors, "error")] if errors else []
-    parts += [f"{len(release.breaks) - errors:,} silent"] if len(release.breaks) > errors else []
+    silent = len(release.breaks) - errors
+    parts += [counted(silent, "silent failure")] if silent else []
     parts += [f"{counted(len(release.everywhere), 'error')} everywhere"] if release.everywhere else []
     return ", ".join(parts)
 
@@ -106,6 +107,8 @@ def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
     broken = "; ".join(f"{release.version}: {release.breaks[0].symbol}" for release in first_breaks(matrix))
     if broken:
         yield "breaks", f"first with {broken}"
+    if matrix.baseline is not None and matrix.baseline.chosen is not None and matrix.baseline.version is not None:
+        yield "baseline", f"{matrix.baseline.version}, {matrix.baseline.chosen}"
     if matrix.requirement is None:
         yield "requires", f"no release of {matrix.target}, as far as its metadata say"
     else:
@@ -189,7 +192,8 @@ def overview_cells(matrix: Matrix) -> tuple[str, str, str, str]:
     fits = _versions([spanned(first, last) for first, last in matrix.fitting]) or "none"
     if matrix.best:
         fits += f", best {_versions([spanned(first, last) for first, last in matrix.best])}"
-    return client, fits, matrix.requirement or "nothing", matrix.bound or "nothing fits"
+    bound = f"{matrix.bound}{_edges(matrix)}" if matrix.bound is not None else "nothing fits"
+    return client, fits, matrix.requirement or "nothing", bound
 
 
 def _overview(matrices: Sequence[Matrix], width: int) -> Iterator[str]:
@@ -265,7 +269,7 @@ def _markdown(matrix: Matrix) -> Iterator[str]:
 
     yield f"## {plain(heading(matrix))}"
     yield ""
-    yield "| release | | first break |"
+    yield "| release | breaks | first of what is new |"
     yield "| --- | --- | --- |"
     for run in runs(matrix):
         mark = "**fits**" if run.first.fits else plain(numbers(run.first))
@@ -286,6 +290,7 @@ def _json(matrix: Matrix) -> dict[str, Json]:
         "client": origin_json(matrix.client),
         "target": matrix.target,
         "baseline": matrix.baseline.version if matrix.baseline is not None else None,
+        "baseline_chosen": matrix.baseline.chosen if matrix.baseline is not None else None,
         "requirement": matrix.requirement,
         "bound": matrix.bound,
         "fitting": [list(span) for span in matrix.fitting],
