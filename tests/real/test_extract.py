@@ -22,6 +22,7 @@ EXPERIMENT = Path(__file__).parent / "experiments" / "extraction.py"
 FILES = Path(__file__).parent / "experiments" / "extraction_files.py"
 TRAINING = Path(__file__).parent / "experiments" / "extraction_training.py"
 KILLED = Path(__file__).parent / "experiments" / "extraction_killed.py"
+RANKS = Path(__file__).parent / "experiments" / "extraction_ranks.py"
 RAY = Path(__file__).parent / "experiments" / "extraction_ray.py"
 SHARDS = Path(__file__).parent / "experiments" / "shards.py"
 # float32 sums in another order differ by some 1e-6.
@@ -35,6 +36,11 @@ KIMI_FAILS = ("0.32.0", "kimi")
 LAYOUTS = ("speculators", "safetensors") * 4
 # Each on one core, since vLLM would have a NUMA node for each.
 TWO_WORKERS = {"VLLM_CPU_OMP_THREADS_BIND": "0|1"}
+FOUR_WORKERS = {"VLLM_CPU_OMP_THREADS_BIND": "0|1|0|1"}
+# 0.16.0 has no attention of DeepSeek's own kind (MLA) for CPUs, and expands it.
+MODELS_OF_RANKS = (("0.16.0", "llama"), ("0.16.0", "deepseek"), ("0.30.0", "llama"), ("0.30.0", "mla"))
+# What the samples wait in that ranks capture, and how many steps of theirs it takes at least.
+MEMORY, STEPS = 4_000_000, 3
 Run: TypeAlias = Callable[..., dict[str, Any]]
 
 
@@ -76,7 +82,7 @@ def answer(interpreter: Path, experiment: Path, *arguments: str, **more: str) ->
         "HF_HUB_OFFLINE": "1",
         "VLLM_CPU_KVCACHE_SPACE": "1",
         "VLLM_LOGGING_LEVEL": "ERROR",
-        "VLLM_MLA_DISABLE": "1",  # there is none for CPUs
+        "VLLM_MLA_DISABLE": "1",  # older releases have none for CPUs; `mla` switches it on
         **more,
     }
     command = [str(interpreter), str(experiment), *arguments]
@@ -99,6 +105,7 @@ def answer(interpreter: Path, experiment: Path, *arguments: str, **more: str) ->
             for model, layout in zip(MODELS, LAYOUTS[place % 2 :], strict=False)
             if (release, model) not in {("0.16.0", "llama"), ("0.16.0", "kimi"), KIMI_FAILS}
         ),
+        wide("0.30.0", "mla", "speculators"),
     ],
 )
 def test_every_layer_of_every_prompt_is_that_of_transformers(run: Run, release: str, model: str, layout: str) -> None:
@@ -130,9 +137,51 @@ def test_states_of_several_workers_are_written_once(run: Run, release: str, tens
     assert_right(found["samples"], 71)
 
 
+@pytest.fixture(scope="module")
+def folder_of_one_rank(run: Run, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, str], Path]:
+    """Gives a folder with what one rank of a release has written of a model."""
+
+    @functools.cache
+    def folder_of(release: str, model: str) -> Path:
+        folder = tmp_path_factory.mktemp(f"{model}-{release}")
+        found = run(release, str(folder), model, "1", "1", experiment=RANKS)
+        assert (found["code"], found["writers"]) == (0, [0])
+        assert_right(found["samples"], 71)
+        return folder
+
+    return folder_of
+
+
+@pytest.mark.parametrize(
+    ("release", "model", "tensors", "stages"),
+    [wide(*each, *sizes) for each in MODELS_OF_RANKS for sizes in (("2", "1"), ("1", "2"), ("2", "2"))],
+)
+def test_several_ranks_write_what_one_does_and_wait_for_no_disk(
+    run: Run, folder_of_one_rank: Callable[[str, str], Path], release: str, model: str, tensors: str, stages: str
+) -> None:
+    """The disk stands still until the memory is full: all ranks go on until then, and one writes it all, once."""
+    folder = folder_of_one_rank(release, model)
+    workers = FOUR_WORKERS if (tensors, stages) == ("2", "2") else TWO_WORKERS
+    found = run(release, str(folder), model, tensors, stages, experiment=RANKS, **workers)
+    assert found["code"] == 0
+    assert_right(found["samples"], 71)
+    assert found["furthest_from_one_rank"] < TOLERANCE
+    assert found["writers"] == [int(tensors) * (int(stages) - 1)]
+    assert found["writes"] == found["listed"] == list(range(71))
+    assert len(found["steps"]) == int(tensors) * int(stages)
+    assert len(set(found["steps"])) == 1
+    assert min(found["steps_before_the_first_write"]) >= STEPS
+    assert (found["in_vain"], found["most_memory"] <= MEMORY) == (0, True)
+
+
 @pytest.mark.parametrize(
     ("release", "tensors", "stages", "rank"),
-    [wide("0.16.0", "2", "1", "1"), wide("0.30.0", "2", "1", "0"), wide("0.30.0", "1", "2", "0")],
+    [
+        wide(release, *sizes, rank)
+        for release in ("0.16.0", "0.30.0")
+        for sizes in (("2", "1"), ("1", "2"))
+        for rank in "01"
+    ],
 )
 def test_a_worker_that_is_killed_is_named_and_costs_nothing(
     run: Run, release: str, tensors: str, stages: str, rank: str

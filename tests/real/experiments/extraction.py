@@ -7,6 +7,7 @@ Run with the name of the model and that of the layout, or with `generator`, besi
 from __future__ import annotations
 
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
@@ -125,6 +126,8 @@ MODELS: dict[str, Callable[[], Any]] = {
     "gemma": _gemma,
     "deepseek": lambda: deepseek(**_SHAPE),
     "kimi": lambda: deepseek(**_SHAPE),
+    # As narrow as vLLM's own kernel of MLA for CPUs takes it.
+    "mla": lambda: deepseek(**_SHAPE, kv_lora_rank=512, qk_rope_head_dim=64),
 }
 
 
@@ -199,32 +202,42 @@ def distance(ours: Any, theirs: Any) -> float | None:
     return float(((ours - theirs).norm() / theirs.norm()).item())
 
 
-def _before_capture(action: Callable[[Any], None]) -> None:
-    """Has something done to the model before the capture starts, in the worker."""
+def before_capture(action: Callable[[Any], None]) -> None:
+    """Has something done to what runs the model before the capture starts, in the worker."""
     start = HiddenStates.driftcheck_start
 
     def started(worker: Any, settings: Any) -> Any:
-        action(worker.model_runner.get_model())
+        action(worker.model_runner)
         return start(worker, settings)
 
     HiddenStates.driftcheck_start = started  # type: ignore[assignment,method-assign]
 
 
-def _bfloat16_sinks(model: Any) -> None:
+def _make_room_for_what_is_received(runner: Any) -> None:
+    """On CPUs 0.30.0 makes the buffers of a pipeline's later stages only where the model is compiled."""
+    from vllm.distributed import get_pp_group
+
+    if not get_pp_group().is_first_rank and runner.intermediate_tensors is None:
+        runner.intermediate_tensors = runner.get_model().make_empty_intermediate_tensors(
+            batch_size=runner.max_num_tokens, dtype=runner.model_config.dtype, device=runner.device
+        )
+
+
+def _bfloat16_sinks(runner: Any) -> None:
     """vLLM's attention for CPUs takes GPT-OSS's sinks for bfloat16, whatever the rest is."""
-    for name, parameter in model.named_parameters():
+    for name, parameter in runner.get_model().named_parameters():
         if name.endswith("sinks"):
             parameter.data = parameter.data.bfloat16()
 
 
-def _poison(model: Any) -> None:
+def _poison(runner: Any) -> None:
     """A step with the poisoned prompt fails, in an exception without text."""
 
     def look(_module: Any, inputs: Any) -> None:
         if (inputs[0] == POISON).any():
             raise AssertionError
 
-    model.get_submodule("model.embed_tokens").register_forward_pre_hook(look)
+    runner.get_model().get_submodule("model.embed_tokens").register_forward_pre_hook(look)
 
 
 def _mend_experts() -> None:
@@ -237,14 +250,16 @@ def _mend_experts() -> None:
             cpu_fused_moe._CPU_MOE_ACT_FN[activation] = SiluAndMul.forward_native
 
 
-def _prepare(name: str) -> None:
+def prepare(name: str) -> None:
     """Done in workers too: they are processes that import this file, with the same arguments."""
     if name == "oss":
-        _before_capture(_bfloat16_sinks)
+        before_capture(_bfloat16_sinks)
     if name == "poisoned":
-        _before_capture(_poison)
+        before_capture(_poison)
     if name in {"qwen", "deepseek", "kimi"} and release_of("vllm") == "0.20.2":
         _mend_experts()
+    if name == "mla":
+        os.environ["VLLM_MLA_DISABLE"] = "0"
 
 
 def generated() -> dict[str, Any]:
@@ -272,47 +287,62 @@ def generated() -> dict[str, Any]:
         return {"layers": generator.layer_ids, "samples": samples}
 
 
+def asked(name: str) -> tuple[list[list[int]], list[list[int]]]:
+    """The prompts that a model is given, and their loss masks."""
+    given = prompts()
+    if name == "poisoned":
+        given[POISONED] = [5, POISON, 6]
+    return given, [[place % 2 for place in range(len(tokens))] for tokens in given]
+
+
+def command(name: str, folder: Path, output: Path, layout: str, tensors: str = "1", stages: str = "1") -> list[str]:
+    """The extraction from the model in a folder of the prompts that it is given, which are put beside it."""
+    data = folder / "data.jsonl"
+    rows = [{"input_ids": ids, "loss_mask": mask} for ids, mask in zip(*asked(name), strict=True)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    options = ["--layers", "0,1,2,3", "--dtype", "float32", "--format", layout]
+    options += ["--tensor-parallel-size", tensors, "--pipeline-parallel-size", stages]
+    options += ["--max-num-batched-tokens", "256", "--engine", "max_num_seqs=16"]
+    if name in {"deepseek", "kimi", "mla"}:  # a kernel for CPUs turns positions wrongly for it
+        options += ["--engine", 'compilation_config={"custom_ops": ["none"]}']
+    if name == "kimi":  # without images the tower that sees them is left out, and its weights
+        options += ["--engine", 'limit_mm_per_prompt={"vision_chunk": 0}']
+    return ["extract", str(folder / "model"), str(data), "--output", str(output), *options]
+
+
+def judged(name: str, model: Any, output: Path, layout: str) -> list[dict[str, Any]]:
+    """Of each prompt whether its tokens and mask are its own and how far its layers are from those of transformers."""
+    samples = []
+    for number, (tokens, mask) in enumerate(zip(*asked(name), strict=True)):
+        if number == POISONED and name == "poisoned":
+            continue
+        ids, states, written = read(output, layout, number)
+        distances = [distance(*pair) for pair in zip(states, references(model, tokens), strict=True)]
+        samples.append({"own": ids == tokens and written == mask, "errors": distances})
+    return samples
+
+
 def extracted(name: str, layout: str, tensors: str = "1", stages: str = "1", shards: str = "") -> dict[str, Any]:
-    """How the command ended, and of each prompt whether its tokens and mask are its own and how far its layers are."""
-    with tempfile.TemporaryDirectory() as folder:
-        model = made(name, Path(folder, "model"))
-        given = prompts()
-        if name == "poisoned":
-            given[POISONED] = [5, POISON, 6]
-        data, output = Path(folder, "data.jsonl"), Path(folder, "states")
-        masks = [[place % 2 for place in range(len(tokens))] for tokens in given]
-        rows = [{"input_ids": ids, "loss_mask": mask} for ids, mask in zip(given, masks, strict=True)]
-        data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-        options = ["--layers", "0,1,2,3", "--dtype", "float32", "--format", layout]
-        options += [
-            *("--tensor-parallel-size", tensors),
-            *("--pipeline-parallel-size", stages),
-            "--max-num-batched-tokens",
-            "256",
-            "--engine",
-            "max_num_seqs=16",
-        ]
-        if name in {"deepseek", "kimi"}:  # a kernel for CPUs turns positions wrongly for it
-            options += ["--engine", 'compilation_config={"custom_ops": ["none"]}']
-        if name == "kimi":  # without images the tower that sees them is left out, and its weights
-            options += ["--engine", 'limit_mm_per_prompt={"vision_chunk": 0}']
+    """How the command ended, and what it has written."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder, output = Path(scratch), Path(scratch, "states")
+        model = made(name, folder / "model")
+        arguments = command(name, folder, output, layout, tensors, stages)
         if name != "llama" or (tensors, stages, shards) != ("1", "1", ""):
-            options.append("--no-smoke")
+            arguments.append("--no-smoke")
         if shards:
-            options += ["--ray", shards]
-        code = main(["extract", str(Path(folder, "model")), str(data), "--output", str(output), *options])
+            arguments += ["--ray", shards]
+        code = main(arguments)
         errors = output / "errors.jsonl"
-        answer: dict[str, Any] = {"code": code, "samples": [], "errors": errors.read_text() if errors.exists() else ""}
-        for number, tokens in enumerate(given):
-            if number == POISONED and name == "poisoned":
-                continue
-            ids, states, mask = read(output, layout, number)
-            distances = [distance(*pair) for pair in zip(states, references(model, tokens), strict=True)]
-            answer["samples"].append({"own": ids == tokens and mask == masks[number], "errors": distances})
-        return answer
+        return {
+            "code": code,
+            "errors": errors.read_text() if errors.exists() else "",
+            "samples": judged(name, model, output, layout),
+        }
 
 
-_prepare(sys.argv[1])
+before_capture(_make_room_for_what_is_received)
+prepare(sys.argv[1])
 
 if __name__ == "__main__":
     found = generated() if sys.argv[1] == "generator" else extracted(*sys.argv[1:])

@@ -20,6 +20,8 @@ from typing import Any
 from extraction import made, prompts
 from processes import below, title
 
+from driftcheck.cli import main
+
 # What has not ended so many seconds after a worker is gone hangs.
 _PATIENCE = 120
 _SAMPLES = 30
@@ -27,9 +29,12 @@ _OPTIONS = ("--layers", "0,1,2,3", "--dtype", "float32", "--no-smoke", "--max-nu
 
 
 def command(folder: Path, output: Path, tensors: str, stages: str) -> list[str]:
-    """An extraction in two batches, whose samples are written as they come."""
+    """An extraction in two batches, whose samples are written as they come.
+
+    It is this file that runs it, since what vLLM lacks on CPUs is mended in workers that import it.
+    """
     workers = ("--tensor-parallel-size", tensors, "--pipeline-parallel-size", stages)
-    program = (sys.executable, "-m", "driftcheck", "extract", str(folder / "model"), str(folder / "data.jsonl"))
+    program = (sys.executable, __file__, "extract", str(folder / "model"), str(folder / "data.jsonl"))
     return [*program, "--output", str(output), *_OPTIONS, *workers, "--engine", "max_num_seqs=16"]
 
 
@@ -89,4 +94,6 @@ def tried(tensors: str, stages: str, rank: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if sys.argv[1] == "extract":
+        sys.exit(main(sys.argv[1:]))
     sys.stdout.write("\n" + json.dumps(tried(*sys.argv[1:])) + "\n")
