@@ -86,7 +86,7 @@ def answer(interpreter: Path, experiment: Path, *arguments: str, **more: str) ->
         **more,
     }
     command = [str(interpreter), str(experiment), *arguments]
-    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=1200)
+    finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=3600)
     assert finished.returncode == 0, finished.stderr[-3000:]
     found = json.loads(next(line for line in reversed(finished.stdout.splitlines()) if line.startswith("{")))
     assert isinstance(found, dict)

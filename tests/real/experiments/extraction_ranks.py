@@ -27,7 +27,7 @@ _LAYOUT = "safetensors"
 # Of the 10.5 MB that all samples have.
 _MEMORY = 4_000_000
 # Whatever waits for longer waits for the disk, which is let go then.
-_PATIENCE = 60
+_PATIENCE = 300
 
 
 class Log:
