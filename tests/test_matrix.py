@@ -210,6 +210,16 @@ def test_an_override_is_dead_where_its_method_is_gone_and_not_where_it_comes_lat
     ]
 
 
+def test_the_baseline_is_told_with_its_reason() -> None:
+    client = MemoryTree({"app.py": CLIENT}, "app", "1.0")
+    chosen = Sources(client, release("2"), release("2"), "named by a file", (), None, None, None)
+    assert "  baseline  2, named by a file\n" in render_matrix([matrix_of(chosen, ["2"], release)], width=100)
+    none = matrix_of(Sources(client, release("2"), None, None, (), None, None, None), ["2"], release)
+    assert "  baseline  none: all that is wrong counts, whether or not it was ever right\n" in render_matrix(
+        [none], width=100
+    )
+
+
 def test_a_client_that_does_not_use_the_target() -> None:
     matrix = found("1", "2", client="import os\n")
     assert (matrix.bound, matrix.notices) == (None, ("no file of the client uses vllm",))

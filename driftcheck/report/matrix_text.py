@@ -107,7 +107,9 @@ def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
     broken = "; ".join(f"{release.version}: {release.breaks[0].symbol}" for release in first_breaks(matrix))
     if broken:
         yield "breaks", f"first with {broken}"
-    if matrix.baseline is not None and matrix.baseline.chosen is not None and matrix.baseline.version is not None:
+    if matrix.baseline is None:
+        yield "baseline", "none: all that is wrong counts, whether or not it was ever right"
+    elif matrix.baseline.chosen is not None and matrix.baseline.version is not None:
         yield "baseline", f"{matrix.baseline.version}, {matrix.baseline.chosen}"
     if matrix.requirement is None:
         yield "requires", f"no release of {matrix.target}, as far as its metadata say"
