@@ -253,8 +253,11 @@ def settings_of(options: argparse.Namespace, client: str) -> Configuration:
 def _kinds(values: Sequence[str] | None, option: str) -> frozenset[Kind]:
     from driftcheck.configuration import listed_names, parse_kinds
 
+    names = listed_names(values)
+    if values and not names:
+        raise DriftcheckError(f"{option} names nothing; name kinds of finding, with commas between them")
     try:
-        return parse_kinds(listed_names(values))
+        return parse_kinds(names)
     except DriftcheckError as error:
         raise DriftcheckError(f"{option}: {error}") from error
 

@@ -7,7 +7,7 @@ import functools
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from driftcheck import __version__
 from driftcheck.errors import DriftcheckError
@@ -103,10 +103,23 @@ def _confess(error: Exception) -> None:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Raises what argparse would print together with the usage, so that an error stays one line."""
+    """Raises what argparse would print together with the usage, so that an error stays one line.
+
+    No argument may be empty: an unset variable of a shell is no choice of what happens without the option.
+    """
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.register("type", None, _filled)
 
     def error(self, message: str) -> NoReturn:
         raise DriftcheckError(f"{message} (see {self.prog} --help)")
+
+
+def _filled(text: str) -> str:
+    if not text.strip():
+        raise argparse.ArgumentTypeError(f"{text!r} names nothing")
+    return text
 
 
 def command_parser() -> argparse.ArgumentParser:
@@ -114,6 +127,8 @@ def command_parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="driftcheck", description=_DESCRIPTION, allow_abbrev=False)
     parser.add_argument("--version", action="version", version=f"driftcheck {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    # It is handed all the arguments of a command, which that looks at itself and names by their options.
+    commands.type = str
     _add_audit(commands)
     _add_fix(commands)
     _add_gate(commands)

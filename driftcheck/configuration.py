@@ -172,6 +172,8 @@ def _value(key: Key, value: object, path: Path) -> Any:
         if value not in known:
             raise DriftcheckError(f"{where} can't be {value!r}{nearest(value, known)}")
         return known[value]
+    if not value.strip():
+        raise DriftcheckError(f"{where} is empty; leave it out, or say what it is")
     return value
 
 
@@ -226,7 +228,7 @@ def _schema_of(key: Key) -> dict[str, object]:
     if key.form == "patterns":
         items = {"type": "string", "maxLength": _LONGEST_PATTERN}
         return {**description, "type": "array", "items": items, "maxItems": _MOST_PATTERNS}
-    return {**description, "type": "string"}
+    return {**description, "type": "string", "pattern": r"\S"}
 
 
 def _toml_type(value: object) -> str:

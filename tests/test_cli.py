@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from driftcheck import __version__
-from driftcheck.cli import main
+from driftcheck.cli import command_parser, main
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import Kind, Report
 from driftcheck.selection import Selection, selected
@@ -351,6 +351,33 @@ def test_files_that_cannot_be_read_are_skipped_by_name(folders: Path) -> None:
     assert {file["path"] for file in report["skipped"]} >= bad.keys()
     assert all(file["reason"].isprintable() for file in report["skipped"])
     assert len(report["findings"]) == 3
+
+
+def _arguments() -> list[tuple[str, str]]:
+    """Every command with each of its options and arguments that take a value."""
+    (commands,) = (each for each in command_parser()._actions if isinstance(each.choices, dict))
+    assert isinstance(commands.choices, dict)
+    return [
+        (name, action.option_strings[0] if action.option_strings else "")
+        for name, parser in commands.choices.items()
+        for action in parser._actions
+        if action.nargs != 0
+    ]
+
+
+@pytest.mark.parametrize(("command", "option"), _arguments())
+def test_no_argument_may_be_empty(command: str, option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for empty in ("", " "):
+        assert main([command, *([option] if option else []), empty]) == 2
+        captured = capsys.readouterr()
+        assert (captured.out, captured.err.count("\n")) == ("", 1)
+        assert captured.err.startswith("driftcheck: argument ") and repr(empty) in captured.err
+
+
+def test_a_list_of_no_kinds_is_none(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--select", "--ignore"):
+        assert main(["audit", option, ","]) == 2
+        assert capsys.readouterr().err.startswith(f"driftcheck: {option} names nothing; name kinds of finding")
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_a_client_elsewhere_does_not_choose_the_program_to_run(here: Path) -> No
             "tool.driftcheck.x = 1",
             "has no key 'x': choose from against, baseline, select, ignore, fail-on, python, model",
         ),
+        ("tool.driftcheck.against = ' '", "against in [tool.driftcheck] is empty; leave it out, or say what it is"),
         ("tool.driftcheck.against = 16", "against in [tool.driftcheck] must be a string, not an integer"),
         ("tool.driftcheck.python = true", "python in [tool.driftcheck] must be a string, not a boolean"),
         ("tool.driftcheck.select = 'a'", "select in [tool.driftcheck] must be a list of kinds, not a string"),
