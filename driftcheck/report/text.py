@@ -190,9 +190,6 @@ def _evidence(page: _Page, finding: Finding, *, repeated: bool) -> Iterator[Line
         return
     if evidence.signature is not None:
         yield from _signature(page, finding, evidence.signature)
-    elif evidence.baseline_signature is not None:
-        # There is nothing in its place.
-        yield page.gutter("-"), (cut(harmless(evidence.baseline_signature), page.room), "-")
     if evidence.source is not None:
         yield page.gutter("|"), (cut(harmless(evidence.source), page.room), "")
 

@@ -47,3 +47,47 @@ def test_each_client_that_cannot_be_read_has_one_harmless_line(
         "driftcheck: go\\x1b[31mne.py: no such file or folder; check the path",
         "driftcheck: go ne.py: no such file or folder; check the path",
     ]
+
+
+def project(folder: Path, requirement: str, code: str) -> str:
+    """A client that requires releases of vllm."""
+    metadata = f'[project]\nname = "app"\nversion = "1"\ndependencies = ["{requirement}"]\n'
+    (folder / "project").mkdir()
+    (folder / "project" / "pyproject.toml").write_text(metadata, encoding="utf-8")
+    (folder / "project" / "app.py").write_text(code, encoding="utf-8")
+    return str(folder / "project")
+
+
+@pytest.mark.parametrize(
+    ("requirement", "code", "expected"),
+    [
+        ("vllm>=1,<2", "import vllm\nvllm.start()\n", 0),
+        ("vllm>=1", "import vllm\nvllm.start()\n", 1),
+        ("vllm>=9", "import vllm\nvllm.start()\n", 1),
+        ("vllm", "import vllm\nvllm.never()\n", 1),
+    ],
+)
+def test_the_exit_code_says_whether_the_metadata_promise_what_is_so(
+    index: Index,
+    client: str,
+    tmp_path: Path,
+    requirement: str,
+    code: str,
+    expected: int,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for version, name in (("1.0", "start"), ("2.0", "begin")):
+        wheel_ = wheel("vllm", version, {"vllm/__init__.py": f"def {name}(): ...\n"})
+        index.add("vllm", f"vllm-{version}-py3-none-any.whl", wheel_)
+    named = project(tmp_path, requirement, code)
+    assert main(["matrix", named, "--releases", ">=1"]) == expected
+    assert main(["matrix", named, "--releases", ">=1", "--exit-zero"]) == 0
+    assert not capsys.readouterr().err
+
+
+def test_the_page_explains_what_it_names(index: Index, client: str, capsys: pytest.CaptureFixture[str]) -> None:
+    index.add("vllm", "vllm-2.0-py3-none-any.whl", wheel("vllm", "2.0", {"vllm/__init__.py": "def begin(): ...\n"}))
+    assert main(["matrix", client, "--format", "html"]) == 1
+    said = capsys.readouterr().out
+    assert 'what <a href="#about-unresolved-attribute">unresolved-attribute</a> means' in said
+    assert '<section id="about-unresolved-attribute"><pre>unresolved-attribute (kind of finding: error' in said
