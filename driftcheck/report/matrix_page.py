@@ -76,7 +76,10 @@ def _page(matrices: Sequence[Matrix], explanations: Mapping[str, str]) -> Iterat
     for entry in entries:
         yield from _finding_page(entry, explanations)
     for name in sorted({name for entry in entries for name in _names(entry.finding)} & explanations.keys()):
-        yield f'<section id="about-{_text(name)}"><pre>{_text(explanations[name])}</pre></section>'
+        # Each line by itself: of a text as a whole the ends of lines would be escaped.
+        lines = "\n".join(map(_text, explanations[name].splitlines()))
+        yield f'<section id="about-{_text(name)}"><p><a href="#client-0">all releases</a></p>'
+        yield f"<pre>{lines}</pre></section>"
     yield f"<script>\n{_SCRIPT}</script>"
     yield "</body>"
     yield "</html>"

@@ -90,4 +90,5 @@ def test_the_page_explains_what_it_names(index: Index, client: str, capsys: pyte
     assert main(["matrix", client, "--format", "html"]) == 1
     said = capsys.readouterr().out
     assert 'what <a href="#about-unresolved-attribute">unresolved-attribute</a> means' in said
-    assert '<section id="about-unresolved-attribute"><pre>unresolved-attribute (kind of finding: error' in said
+    assert "<pre>unresolved-attribute (kind of finding: error" in said
+    assert "\nWhat to do\n  " in said

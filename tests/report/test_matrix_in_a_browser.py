@@ -35,7 +35,9 @@ def browser() -> Iterator[webdriver.Chrome]:
 def test_the_page_in_a_browser(tmp_path: Path) -> None:
     client = CLIENT.replace("size=1", 'size="<script>document.title = 1</script>"')
     page = tmp_path / "matrix.html"
-    page.write_text(render_matrix_page([found("1", "2", "3", "4", "5", "6", client=client), found("2", "3")]))
+    explanations = {"unresolved-attribute": "an attribute\n  that is not there"}
+    matrices = [found("1", "2", "3", "4", "5", "6", client=client), found("2", "3")]
+    page.write_text(render_matrix_page(matrices, explanations))
     with browser() as driver:
         driver.get(page.as_uri())
         assert driver.title == "app 1.0, app 1.0 and the releases of vllm"
@@ -61,6 +63,11 @@ def test_the_page_in_a_browser(tmp_path: Path) -> None:
             "module vllm has no attribute stop"
         ]
         assert not table.is_displayed()
+        shown[0].find_element(By.LINK_TEXT, "unresolved-attribute").click()
+        meaning = driver.find_element(By.ID, "about-unresolved-attribute")
+        assert meaning.find_element(By.TAG_NAME, "pre").text == "an attribute\n  that is not there"
+        assert not shown[0].is_displayed()
+        driver.back()
         shown[0].find_element(By.LINK_TEXT, "all releases").click()
         assert table.is_displayed()
         assert not shown[0].is_displayed()
