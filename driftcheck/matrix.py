@@ -104,6 +104,8 @@ def matrix_of(
     spans = tuple((span[0].version, span[-1].version) for span in unbroken)
     bound = _bound(verdicts, unbroken, sources.baseline.version if sources.baseline is not None else None)
     has_fits = any(verdict.fits for verdict in verdicts)
+    # Where all are as bad none of them is to be preferred.
+    has_best = not has_fits and any(verdict.breaks for verdict in verdicts)
     return Matrix(
         client=read[-1].client,
         target=DEFAULT_TARGET,
@@ -112,8 +114,8 @@ def matrix_of(
         releases=verdicts,
         fitting=spans if has_fits else (),
         bound=bound if has_fits and uses_target else None,
-        best=() if has_fits else spans,
-        best_bound=None if has_fits else bound,
+        best=spans if has_best else (),
+        best_bound=bound if has_best else None,
         notices=(*sources.notices, *_notices(read[-1], verdicts, common, uses_target=uses_target)),
     )
 

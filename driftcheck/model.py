@@ -486,7 +486,7 @@ class Matrix:
     `requirement` is what the client's metadata ask for. `fitting` are the ranges that fit, each by its first and last
     release; `bound` is the requirement that says the one around the baseline, None where nothing fits. Where that is
     for nothing but what all releases have, `best` and `best_bound` are the same of those with which nothing else
-    breaks.
+    breaks, if others are worse.
     """
 
     client: ClientSummary

@@ -105,6 +105,14 @@ def test_each_format_says_what_all_of_them_have() -> None:
     assert row == "  app 1.0  x~  none, best 2"
 
 
+def test_of_releases_that_are_all_as_bad_none_is_best() -> None:
+    matrix = found("2", "3", client=CLIENT + "vllm.never\n")
+    assert (matrix.fitting, matrix.bound, matrix.best, matrix.best_bound) == ((), None, (), None)
+    *_, head, _, row, _ = render_matrix([matrix, found("2", "3")], width=100).splitlines()
+    assert head.endswith("2 to 3: + fits, ~ is no worse than any, x breaks, ? not read")
+    assert row == "  app 1.0  ~~  none"
+
+
 def test_a_single_release_is_judged_by_itself() -> None:
     matrix = found("2", client=CLIENT + "vllm.never\n")
     assert [finding.line for finding in (each.location for each in matrix.releases[0].breaks)] == [5]

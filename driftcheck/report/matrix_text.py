@@ -102,7 +102,7 @@ def in_brief(findings: Sequence[Finding]) -> str:
 def conclusions(matrix: Matrix) -> Iterator[tuple[str, str]]:
     """What follows from the whole, as (label, sentence)."""
     yield "fits", _spans(matrix.fitting) or f"none of these releases{_hindrance(matrix)}"
-    if matrix.best_bound is not None and any(release.breaks for release in matrix.releases):
+    if matrix.best_bound is not None:
         yield "best", f"{_spans(matrix.best)}, where nothing else breaks ({matrix.best_bound})"
     broken = "; ".join(f"{release.version}: {release.breaks[0].symbol}" for release in first_breaks(matrix))
     if broken:
@@ -202,7 +202,8 @@ def _overview(matrices: Sequence[Matrix], width: int) -> Iterator[str]:
     """A row a client: a mark for each release, and what fits."""
     versions = sorted({release.version for matrix in matrices for release in matrix.releases}, key=Version)
     head = f"{len(matrices)} clients on {counted(len(versions), 'release')} of {matrices[0].target}"
-    best = "~ is no worse than any, " if any(matrix.best for matrix in matrices) else ""
+    marks = {_mark(release) for matrix in matrices for release in matrix.releases}
+    best = "~ is no worse than any, " if "~" in marks else ""
     yield harmless(f"{head}, {versions[0]} to {versions[-1]}: + fits, {best}x breaks, ? not read")
     yield ""
     rows = [tuple(map(harmless, overview_cells(matrix))) for matrix in matrices]
