@@ -202,8 +202,8 @@ def _overview(matrices: Sequence[Matrix], width: int) -> Iterator[str]:
     """A row a client: a mark for each release, and what fits."""
     versions = sorted({release.version for matrix in matrices for release in matrix.releases}, key=Version)
     head = f"{len(matrices)} clients on {counted(len(versions), 'release')} of {matrices[0].target}"
-    marks = {_mark(release) for matrix in matrices for release in matrix.releases}
-    best = "~ is no worse than any, " if "~" in marks else ""
+    used = {_mark(release) for matrix in matrices for release in matrix.releases}
+    best = "~ is no worse than any, " if "~" in used else ""
     yield harmless(f"{head}, {versions[0]} to {versions[-1]}: + fits, {best}x breaks, ? not read")
     yield ""
     rows = [tuple(map(harmless, overview_cells(matrix))) for matrix in matrices]
