@@ -160,16 +160,18 @@ def _outcome(step: Step) -> _Outcome:
             outcome.breaking.append((finding, answer))
     used, before = _used(older, step.before)
     used_later, after = _used(newer, step.after)
-    besides = (each.beside for each in upgrade.broken if each.beside is not None)
+    # What breaks somewhere may behave otherwise, or be the same, for the uses that go on to fit.
+    besides = [each.beside for each in upgrade.broken if each.beside is not None]
     differing = [*upgrade.changed, *(each for each in besides if each.is_different)]
     behaving = {(use.location.path, use.location.line) for each in differing for use in each.uses}
     for coupling in _others(used, used_later, old, new, upgrade):
         is_told = (coupling.use.location.path, coupling.use.location.line) in behaving
         is_same = is_told or _is_same(before.of(coupling.symbol), after.of(coupling.symbol))
         outcome.others.append((coupling, "told" if is_told else "" if is_same else "untold"))
-    for changed in upgrade.changed:
+    for changed in differing:
         outcome.behavioural.append((changed, any(_is_touched(use, old, new) for use in changed.uses)))
     same = {symbol.symbol for symbol in upgrade.unchanged}
+    same |= {symbol.symbol for symbol in besides if not symbol.is_different}
     for coupling in used:
         if coupling.symbol in same:
             touched = outcome.unchanged.get(coupling.symbol, False)

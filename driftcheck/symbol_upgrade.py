@@ -105,7 +105,8 @@ class ChangedSymbol:
 class BrokenSymbol:
     """A symbol that the client no longer fits, with the findings on it; a place is None where a release has it not.
 
-    `beside` has the uses of it that go on to fit, and what is different about it besides; None where there is neither.
+    `beside` has the uses of it that go on to fit, and what is different about it besides, which may be neither; it is
+    None where all its uses are refused calls.
     """
 
     symbol: str

@@ -123,7 +123,7 @@ def _beside(broken: BrokenSymbol, said: ChangedSymbol | None) -> ChangedSymbol |
     fitting = tuple(
         use for use in said.uses if use.role != "import" and (use.location.path, use.location.line) not in places
     )
-    return replace(said, uses=fitting) if fitting or said.is_different else None
+    return replace(said, uses=fitting)
 
 
 def _worst(findings: Sequence[Finding]) -> int:

@@ -14,6 +14,7 @@ from driftcheck.compare.members import Definition, Members, Override
 from driftcheck.compare.reach import Reach
 from driftcheck.compare.refusals import Complaint, Refused, new_ones, refused_of, worst_of
 from driftcheck.compare.release import Release
+from driftcheck.compare.shifted_overrides import shifted_override
 from driftcheck.model import Certainty, Kind, Severity, Signature
 from driftcheck.surface.declarations import FunctionDeclaration
 from driftcheck.surface.inference import is_generator
@@ -58,7 +59,11 @@ class Overrides:
             # A call that it does not take raises all the same.
             return None
         before_base = before.base if before is not None else None
-        found = self._refused_call(override, before) or self._result(override, before_base)
+        found = (
+            self._refused_call(override, before)
+            or shifted_override(own, base, before_base, self.reach.sites(override))
+            or self._result(override, before_base)
+        )
         return found or self._gained(own, base, before_base)
 
     def before(self, override: Override) -> Override | None:
