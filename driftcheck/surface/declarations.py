@@ -14,7 +14,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from driftcheck.surface.syntax import all_statements, nodes_of
+from driftcheck.surface.slim_trees import for_slim_nodes, slim
+from driftcheck.surface.syntax import all_statements, drop_bodies, nodes_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 BlockPart = Literal["body", "handler", "orelse", "finalbody"]
@@ -279,6 +280,9 @@ def declare_module(
     """
     text = decode_source(data)
     tree = parse_source(text) if parse is None else parse(text)
+    if not keep_tree:
+        drop_bodies(tree)
+    tree = slim(tree)
     stem = path.rpartition("/")[2].partition(".")[0]
     module = ModuleDeclaration(name, path, stem == "__init__", text)
     if keep_tree:
@@ -468,6 +472,7 @@ _HANDLERS: dict[type[ast.stmt], Callable[..., None]] = {
 }
 if sys.version_info >= (3, 11):
     _HANDLERS[ast.TryStar] = _declare_try
+_HANDLERS = for_slim_nodes(_HANDLERS)
 
 
 def target_names(target: ast.expr, path: tuple[int | None, ...] = ()) -> Iterator[tuple[str, tuple[int | None, ...]]]:
@@ -511,5 +516,5 @@ def _parse_body(module: ModuleDeclaration, node: FunctionNode) -> list[ast.stmt]
         return []
     for found in all_statements(tree.body):
         if isinstance(found, ast.FunctionDef | ast.AsyncFunctionDef) and found.name == node.name:
-            return found.body
+            return [slim(statement) for statement in found.body]
     return []

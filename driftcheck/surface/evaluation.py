@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from driftcheck.surface.probes import TABLES
 from driftcheck.surface.scopes import ModuleScope, Scope
+from driftcheck.surface.slim_trees import for_slim_nodes
 from driftcheck.surface.types import Class, External, Function, Instance, Lambda, Module
 from driftcheck.surface.value_scope import Closure, ValueScope
 from driftcheck.surface.values import (
@@ -328,3 +329,4 @@ _EVALUATORS: dict[type[ast.expr], Callable[[Evaluator, Any, Scope], Value | None
     ast.SetComp: Evaluator._comprehension,
     ast.JoinedStr: Evaluator._text,
 }
+_EVALUATORS = for_slim_nodes(_EVALUATORS)

@@ -12,6 +12,7 @@ from driftcheck.surface.classes import external_attribute, is_well_known, known_
 from driftcheck.surface.declarations import Binding, FunctionDeclaration, target_names
 from driftcheck.surface.libraries import OUTSIDE, part_of
 from driftcheck.surface.scopes import LocalScope
+from driftcheck.surface.slim_trees import for_slim_nodes
 from driftcheck.surface.syntax import own_nodes, own_statements
 from driftcheck.surface.transparent import is_transparent
 from driftcheck.surface.types import (
@@ -181,8 +182,9 @@ class Inference:
     def _comprehension(self, node: ast.ListComp | ast.SetComp | ast.GeneratorExp, scope: Scope) -> Type:
         inner = self.comprehension_scope(node.generators, scope)
         element = _widened(self.infer(node.elt, inner))
-        name = {ast.ListComp: "list", ast.SetComp: "set"}.get(type(node))
-        return builtin(name, element) if name else Instance(External("typing.Generator"), (element,))
+        if isinstance(node, ast.GeneratorExp):
+            return Instance(External("typing.Generator"), (element,))
+        return builtin("list" if isinstance(node, ast.ListComp) else "set", element)
 
     def _dict_comprehension(self, node: ast.DictComp, scope: Scope) -> Type:
         inner = self.comprehension_scope(node.generators, scope)
@@ -746,3 +748,4 @@ _HANDLERS: dict[type[ast.expr], Callable[[Inference, Any, Scope], Type]] = {
     ast.UnaryOp: Inference._truth,
     ast.BinOp: Inference._arithmetic,
 }
+_HANDLERS = for_slim_nodes(_HANDLERS)

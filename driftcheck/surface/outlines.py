@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import ast
 import pickle
-from collections.abc import Iterator, Sequence
 
 from driftcheck.surface.declarations import FunctionNode, UnreadableSource, parse_source
-
-_BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
+from driftcheck.surface.syntax import drop_bodies, functions_outside
 
 
 def outline_of(text: str, tree: ast.Module) -> str | None:
@@ -19,7 +17,7 @@ def outline_of(text: str, tree: ast.Module) -> str | None:
 
     None where there is none that would give the very same tree.
     """
-    functions = list(_functions(tree.body))
+    functions = list(functions_outside(tree.body))
     lines = text.encode("utf-8", "surrogatepass").split(b"\n")
     for function in functions:
         _empty(function, lines)
@@ -32,24 +30,6 @@ def outline_of(text: str, tree: ast.Module) -> str | None:
     except (UnreadableSource, UnicodeDecodeError, RecursionError):
         return None
     return outline if is_same else None
-
-
-def drop_bodies(tree: ast.Module) -> None:
-    """Drops the bodies of a module's functions and of its classes' methods."""
-    for function in list(_functions(tree.body)):
-        function.body = []
-
-
-def _functions(statements: Sequence[ast.stmt]) -> Iterator[FunctionNode]:
-    """The functions of a module and the methods of its classes, in whatever branches they stand."""
-    pending: list[ast.AST] = list(statements)
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            yield node
-        else:
-            for block in _BLOCKS:
-                pending += getattr(node, block, ())
 
 
 def _empty(function: FunctionNode, lines: list[bytes]) -> None:

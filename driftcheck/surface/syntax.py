@@ -69,6 +69,24 @@ def nodes_around(tree: ast.Module, text: str, word: str) -> Iterator[ast.AST]:
             pending.append(child)
 
 
+def drop_bodies(tree: ast.Module) -> None:
+    """Drops the bodies of a module's functions and of its classes' methods."""
+    for function in list(functions_outside(tree.body)):
+        function.body = []
+
+
+def functions_outside(statements: Sequence[ast.stmt]) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef]:
+    """The functions of a module and the methods of its classes, in whatever branches they stand."""
+    pending: list[ast.AST] = list(statements)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield node
+        else:
+            for block in ("body", "handlers", "orelse", "finalbody", "cases"):
+                pending += getattr(node, block, ())
+
+
 def last_name(node: ast.AST) -> str:
     """The name itself, or that of the attribute read; "" for any other node."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

@@ -15,6 +15,7 @@ from driftcheck.surface.declarations import (
     target_names,
 )
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
+from driftcheck.surface.slim_trees import for_slim_nodes
 from driftcheck.surface.syntax import children, nodes_of, stored_targets
 from driftcheck.surface.types import Absent, Class, Dictionary, Function, Instance, Type, Unknown, inexact, union
 from driftcheck.usage.expressions import Expressions, call_of
@@ -549,3 +550,4 @@ _STATEMENTS: dict[type[ast.stmt], Callable[[Collector, Any], bool | None]] = {
 }
 if sys.version_info >= (3, 11):
     _STATEMENTS[ast.TryStar] = Collector._try
+_STATEMENTS = for_slim_nodes(_STATEMENTS)

@@ -15,6 +15,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
+from driftcheck.surface.slim_trees import for_slim_nodes
 from driftcheck.surface.syntax import children
 from driftcheck.surface.types import NONE, Absent, Dictionary, External, Family, Function, Instance, Type, Unknown
 from driftcheck.usage.deferred import deferred_call
@@ -531,3 +532,4 @@ _EXPRESSIONS: dict[type[ast.expr], Callable[[Expressions, Any], None]] = {
     ast.Await: Expressions._visit_await,
     ast.Subscript: Expressions._visit_subscript,
 }
+_EXPRESSIONS = for_slim_nodes(_EXPRESSIONS)

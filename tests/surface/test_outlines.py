@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from driftcheck.surface.declarations import UnreadableSource, declare_module, decode_source, parse_source
-from driftcheck.surface.outlines import drop_bodies, outline_of
+from driftcheck.surface.outlines import outline_of
+from driftcheck.surface.syntax import drop_bodies
 
 LIBRARY = Path(sysconfig.get_path("stdlib"))
 FORMS = {
