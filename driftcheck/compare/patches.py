@@ -182,7 +182,7 @@ class Patches:
         if was != now.owner.name or home == was or not self.target.program.is_target(home):
             return None
         module = self.target.program.module(now.owner.name)
-        if module is None or self._is_used(module.lines, usage.name):
+        if module is None or self._is_used(module.text, usage.name):
             return None
         return Finding(
             Kind.DEAD_PATCH,
@@ -199,11 +199,10 @@ class Patches:
             scope=usage.scope,
         )
 
-    def _is_used(self, lines: list[str], name: str) -> bool:
+    def _is_used(self, text: str, name: str) -> bool:
         """True where a module uses a name other than to import it or to list it among its own."""
-        tree_lines = "\n".join(lines)
         try:
-            tree = ast.parse(tree_lines)
+            tree = ast.parse(text)
         except (SyntaxError, ValueError, RecursionError):
             return True
         return any(isinstance(node, ast.Name) and node.id == name for node in ast.walk(tree))

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from driftcheck.surface.slim_trees import for_slim_nodes, slim
+from driftcheck.surface.source_lines import SourceLines
 from driftcheck.surface.syntax import all_statements, drop_bodies, nodes_of
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
@@ -173,7 +174,7 @@ class ModuleDeclaration:
     names: dict[str, list[Binding]] = field(default_factory=dict)
     star_imports: list[StarImport] = field(default_factory=list)
     kept: ast.Module | None = None
-    _lines: list[str] | None = None
+    _lines: SourceLines | None = None
     _has_walrus: bool | None = None
 
     def __repr__(self) -> str:
@@ -211,10 +212,10 @@ class ModuleDeclaration:
                     yield binding.class_
 
     @property
-    def lines(self) -> list[str]:
+    def lines(self) -> Sequence[str]:
         """The source in lines."""
         if self._lines is None:
-            self._lines = self.text.split("\n")
+            self._lines = SourceLines(self.text)
         return self._lines
 
 

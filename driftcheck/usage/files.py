@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from driftcheck.errors import DriftcheckError
 from driftcheck.knowledge import knowledge_of
@@ -17,7 +17,7 @@ from driftcheck.usage.suppressions import suppressions
 
 _MODULES_PUT_IN_PLACE = re.compile(r"""sys\.modules(?:\[|\.setdefault\()\s*["']([\w.]+)["']\s*(?:\]\s*=[^=]|,)""")
 _MODULES_PUT_SOMEWHERE = re.compile(rb"sys\.modules(?:\[\s*|\.setdefault\(\s*)[A-Za-z_][\w.]*\s*(?:\]\s*=[^=]|,)")
-Lines = dict[str, list[str]]
+Lines = dict[str, Sequence[str]]
 
 
 class ClientFiles:
