@@ -21,7 +21,7 @@ def test_lines_are_as_a_list_of_them(text: str, first: int | None, end: int | No
     assert [lines[place] for place in range(-len(listed), len(listed))] == listed + listed
 
 
-@pytest.mark.parametrize("place", (-3, 2))
+@pytest.mark.parametrize("place", [-3, 2])
 def test_there_is_no_line_outside(place: int) -> None:
     with pytest.raises(IndexError):
         SourceLines("a\nb")[place]
