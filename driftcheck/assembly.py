@@ -7,7 +7,7 @@ from collections import Counter
 from dataclasses import replace
 
 from driftcheck.model import ClientSummary, Finding, Kind, TargetSummary
-from driftcheck.origins.names import parsed_version
+from driftcheck.origins.names import is_older
 from driftcheck.usage.files import Lines
 
 
@@ -71,10 +71,12 @@ def unread(client: ClientSummary) -> tuple[str, ...]:
 
 def backwards(before: TargetSummary, after: TargetSummary) -> tuple[str, ...]:
     """The notice that a way between two releases leads back to an older one, which may be meant; none where not."""
-    older, newer = parsed_version(after.version or ""), parsed_version(before.version or "")
-    if older is None or newer is None or older >= newer:
-        return ()
-    return (f"{after.version} is older than {before.version}: this is what going back means",)
+    return (going_back(before.version, after.version),) if is_older(after.version, before.version) else ()
+
+
+def going_back(before: str | None, after: str | None) -> str:
+    """The notice itself, of two releases or refs by their names."""
+    return f"{after} is older than {before}: this is what going back means"
 
 
 def quoted(findings: list[Finding], lines: Lines) -> list[tuple[str, int, str]]:

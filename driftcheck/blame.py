@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from driftcheck.assembly import unread
+from driftcheck.assembly import going_back, unread
 from driftcheck.audit import DEFAULT_TARGET, Sources
 from driftcheck.errors import DriftcheckError
 from driftcheck.model import Finding, Identity, Report, TargetSummary
@@ -131,7 +131,7 @@ def _direction(ends: Ends) -> tuple[str, ...]:
     """The notice that the way leads back to what the client was written after, which may be meant."""
     if not leads_back(ends.folder, ends.older, ends.newer):
         return ()
-    return (f"{ends.target} is older than {ends.baseline}: this is what going back means",)
+    return (going_back(ends.baseline, ends.target),)
 
 
 def _named(tree: SourceTree, word: str) -> TargetSummary:

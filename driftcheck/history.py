@@ -75,7 +75,6 @@ def history(
     settings = Settings(offline=offline, timeout=timeout, progress=Fetching(progress))
     try:
         wanted = releases_in(_EVERY_RELEASE if releases is None else releases, offline=offline)
-        every = releases_in(_EVERY_RELEASE, offline=offline) if releases is not None else wanted
     except DriftcheckError as error:
         if not offline or releases is not None:
             raise
@@ -87,7 +86,10 @@ def history(
         version = specification.partition("==")[2]
         return ReadableRelease(version, lambda: target_tree(specification, settings=settings))
 
-    others = [release(each) for each in reversed(every) if each not in wanted]
+    def others() -> list[ReadableRelease]:
+        every = releases_in(_EVERY_RELEASE, offline=offline) if releases is not None else wanted
+        return [release(each) for each in reversed(every) if each not in wanted]
+
     return history_over(symbol, DEFAULT_TARGET, [release(each) for each in reversed(wanted)], progress, others)
 
 
@@ -105,11 +107,11 @@ def history_over(
     target: str,
     releases: Sequence[ReadableRelease],
     progress: Progress = UNWATCHED,
-    others: Sequence[ReadableRelease] = (),
+    others: Callable[[], Sequence[ReadableRelease]] = tuple,
 ) -> SymbolHistory:
     """The history over releases that are at hand, oldest first; raises DriftcheckError where none has the symbol.
 
-    A name that is no whole path is looked up in the newest release that has it. `others` are the target's other
+    A name that is no whole path is looked up in the newest release that has it. `others` gives the target's other
     releases, oldest first, which are asked for a symbol that none of the releases has.
     """
     from driftcheck.knowledge import knowledge_of
@@ -119,7 +121,7 @@ def history_over(
     top = symbol.partition(".")[0]
     is_variable = environment is not None and top == symbol and symbol.startswith(environment.prefix)
     if top != target and not is_variable:
-        symbol = _whole_path(symbol, target, [*others, *releases], environment)
+        symbol = _whole_path(symbol, target, [*others(), *releases], environment)
     with progress.task(f"Reading {len(releases)} releases of {target}", len(releases)) as task:
         reading = _Reading(symbol, environment, task.advance)
         records = reading.records(releases)
@@ -127,7 +129,7 @@ def history_over(
         first = next(iter(reading.unread.values()))
         raise DriftcheckError(f"no release of {target} can be read: {first}")
     if all(record.thing.status == "absent" for record in records):
-        elsewhere = _elsewhere_in_time(symbol, target, records, others, environment)
+        elsewhere = _elsewhere_in_time(symbol, target, records, others(), environment)
         raise DriftcheckError(elsewhere or _nowhere(symbol, target, records))
     return _summed_up(symbol, target, records, reading.unread)
 
@@ -162,8 +164,10 @@ def _elsewhere_in_time(
     environment: Environment | None,
 ) -> str:
     """Says that a symbol was gone before the releases that were asked about, or came after them; "" for neither."""
+    from driftcheck.origins.names import is_older
+
     first, last = records[0].release, records[-1].release
-    earlier = [each for each in others if _is_before(each.version, first)]
+    earlier = [each for each in others if is_older(each.version, first)]
     asked = [(each, "last") for each in reversed(earlier)]
     asked += [(each, "first") for each in others if each not in earlier]
     for release, word in asked:
@@ -172,13 +176,6 @@ def _elsewhere_in_time(
             where = first if first == last else f"any release from {first} to {last}"
             return f"{symbol} is not in {where}: {target} {release.version} is the {word} that has it"
     return ""
-
-
-def _is_before(version: str, other: str) -> bool:
-    from driftcheck.origins.names import parsed_version
-
-    one, two = parsed_version(version), parsed_version(other)
-    return one is not None and two is not None and one < two
 
 
 def _standings_of(release: ReadableRelease, environment: Environment | None) -> Standings | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from driftcheck.apart import may_work_apart, shared_out
-from driftcheck.assembly import backwards, unread
+from driftcheck.assembly import backwards, going_back, unread
 from driftcheck.audit import DEFAULT_TARGET, Sources
 from driftcheck.errors import DriftcheckError
 from driftcheck.footprints import footprint_of
@@ -82,7 +82,7 @@ def _direction(change: Change, first: str, second: str, repository: str) -> tupl
         return told
     folder = clone_folder(repository)
     if leads_back(folder, commit_named(folder, first), commit_named(folder, second)):
-        return (f"{second} is older than {first}: this is what going back means",)
+        return (going_back(first, second),)
     return ()
 
 

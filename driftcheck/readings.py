@@ -143,7 +143,7 @@ class Readings:
     def _works_apart(self) -> bool:
         if self._processes is not None:
             return self._processes > 1
-        return sum(len(module.lines) for module in self.modules) >= _LARGE and may_work_apart()
+        return sum(module.text.count("\n") + 1 for module in self.modules) >= _LARGE and may_work_apart()
 
     def _leave_out(self, skipped: Iterable[Skipped]) -> None:
         """Counts files that turned out to be nested too deeply among those that can't be read."""

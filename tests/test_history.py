@@ -99,7 +99,7 @@ def test_a_name_that_several_things_have_is_none() -> None:
 def test_what_only_other_releases_have_is_told_so(symbol: str, message: str) -> None:
     every = releases("kit", "def old(): ...", "def old(): ...", "", "", "def new(): ...", "def new(): ...")
     with pytest.raises(DriftcheckError) as raised:
-        history_over(symbol, "kit", every[2:4], others=[*every[:2], *every[4:]])
+        history_over(symbol, "kit", every[2:4], others=lambda: [*every[:2], *every[4:]])
     assert str(raised.value) == message
 
 

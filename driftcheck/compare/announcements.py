@@ -26,7 +26,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee
-from driftcheck.surface.syntax import last_name
+from driftcheck.surface.syntax import last_name, named_parameters
 from driftcheck.surface.types import Class, Instance, Module, members_of
 from driftcheck.usage.usages import AttributeUsage, CallUsage, ImportUsage, Usage
 
@@ -231,7 +231,7 @@ def _text(node: ast.expr) -> str:
 
 def _parameters(function: FunctionDeclaration) -> set[str]:
     arguments = function.node.args
-    return {each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)}
+    return {each.arg for each in named_parameters(arguments)}
 
 
 def _warnings(

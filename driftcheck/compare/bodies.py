@@ -16,7 +16,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from driftcheck.surface.declarations import FunctionDeclaration
-from driftcheck.surface.syntax import called_name, children, last_name, nodes_of
+from driftcheck.surface.syntax import called_name, children, last_name, named_parameters, nodes_of
 from driftcheck.symbol_upgrade import BodyChange, SourcePlace
 
 _BLOCKS = ("body", "handlers", "orelse", "finalbody", "cases")
@@ -195,7 +195,7 @@ class SaidEnd:
 def announced_ends(function: FunctionDeclaration) -> list[SaidEnd]:
     """What the function says, while it runs, of things that are to go."""
     arguments = function.node.args
-    names = frozenset(each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs))
+    names = frozenset(each.arg for each in named_parameters(arguments))
     return list(dict.fromkeys(_said_ends(function.body, names, SaidEnd("", is_always=True))))
 
 

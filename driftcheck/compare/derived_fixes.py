@@ -25,7 +25,7 @@ from driftcheck.model import (
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.program import Program
 from driftcheck.surface.signatures import Callee
-from driftcheck.surface.syntax import called_name, own_nodes
+from driftcheck.surface.syntax import called_name, named_parameters, own_nodes
 from driftcheck.surface.types import Class, Function
 from driftcheck.surface.words import encoded
 from driftcheck.usage.places import location_of
@@ -397,7 +397,7 @@ def _are_alike(one: ast.expr, other: ast.expr) -> bool:
 
 def _names(node: ast.FunctionDef | ast.AsyncFunctionDef) -> list[str]:
     arguments = node.args
-    return [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
+    return [each.arg for each in named_parameters(arguments)]
 
 
 def are_behind(own: Signature, base: Signature) -> bool:

@@ -11,9 +11,10 @@ from driftcheck.compare.family_members import Break, FamilyMembers, Outcome, Pas
 from driftcheck.compare.family_patches import FamilyPatches
 from driftcheck.compare.findings import Findings, guard_against
 from driftcheck.compare.judge import Judge
-from driftcheck.compare.release import Release, is_older
+from driftcheck.compare.release import Release
 from driftcheck.compare.subclasses import Answers
 from driftcheck.model import Certainty, Evidence, Finding, Kind, Location, Severity
+from driftcheck.origins.names import is_older
 from driftcheck.usage.usages import FamilyUsage
 
 _ERRORS = frozenset(("AttributeError", "TypeError", "ValueError", "Exception", "BaseException"))
@@ -200,5 +201,5 @@ def duck_typing(
             return None
         return asked.past(usage) if asked is not None else (pasts or {}).get(key_of(usage))
 
-    is_early = baseline is not None and is_older(target.program, baseline.program)
+    is_early = baseline is not None and is_older(target.program.target.version, baseline.program.target.version)
     return DuckTyping(target, past, is_own=is_own, is_early=is_early).ask(usages)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from driftcheck.surface.declarations import FunctionDeclaration
-from driftcheck.surface.syntax import nodes_of, own_nodes
+from driftcheck.surface.syntax import named_parameters, nodes_of, own_nodes
 
 # What makes several tensors of one, and what says on the way there that the axes are in another order.
 _SPLITTING = frozenset(("unbind", "split", "chunk", "tensor_split"))
@@ -75,7 +75,7 @@ def _hands_on(own: FunctionDeclaration, parameter: str) -> bool:
 def _ways(function: FunctionDeclaration) -> dict[str, dict[str, ast.expr]]:
     """The methods called right on each parameter that order or split its axes, with their arguments, as written."""
     arguments = function.node.args
-    names = {argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    names = {argument.arg for argument in named_parameters(arguments)}
     found: dict[str, dict[str, ast.expr]] = {}
     for node in own_nodes(function.body):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):

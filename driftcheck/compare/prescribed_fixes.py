@@ -12,6 +12,7 @@ from driftcheck.compare.conditions import Conditions
 from driftcheck.model import Edit, Finding, Fix, Kind, Location
 from driftcheck.rules import Recipe, Rule
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
+from driftcheck.surface.syntax import named_parameters
 from driftcheck.surface.types import Class, Instance, Type, members_of
 from driftcheck.usage.usages import CallUsage
 
@@ -156,7 +157,7 @@ class PrescribedFixes:
         if function is not None:
             scope = self.program.function_scope(function)
             arguments = function.node.args
-            for argument in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs):
+            for argument in named_parameters(arguments):
                 if argument.annotation is not None:
                     yield argument.arg, self.program.inference.infer(ast.Name(argument.arg, ast.Load()), scope)
         if class_ is not None and function is not None and function.node.args.args:

@@ -7,9 +7,8 @@ from collections.abc import Collection
 from driftcheck.compare.callsites import CallSites
 from driftcheck.compare.judge import Judge
 from driftcheck.model import Location
-from driftcheck.origins.names import parsed_version
+from driftcheck.origins.names import is_older
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
-from driftcheck.surface.program import Program
 
 
 class Release:
@@ -28,7 +27,7 @@ class Release:
 
     def is_older_than(self, other: Release) -> bool:
         """True where both have a version, and this one's is the lower: what it lacks may be what came later."""
-        return is_older(self.program, other.program)
+        return is_older(self.program.target.version, other.program.target.version)
 
     def is_replaced(self, function: FunctionDeclaration) -> bool:
         """True for a function that never runs, since the client replaces it, or the class or function around it."""
@@ -44,12 +43,6 @@ class Release:
         """True for what the target declares."""
         module = declaration if isinstance(declaration, ModuleDeclaration) else declaration.module
         return self.program.is_target(module.name)
-
-
-def is_older(program: Program, other: Program) -> bool:
-    """True where the targets of both programs have a version, and that of the first is the lower."""
-    own, others = (parsed_version(each.target.version or "") for each in (program, other))
-    return own is not None and others is not None and own < others
 
 
 def name_place(declaration: ClassDeclaration | FunctionDeclaration) -> Location:

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass, replace
 
 from driftcheck.surface.program import Program
+from driftcheck.surface.syntax import named_parameters
 from driftcheck.surface.types import Absent, Class, Function, Module, Unknown, members_of
 from driftcheck.surface.words import encoded
 
@@ -122,7 +123,7 @@ def _says_the_same(one: object, other: object) -> bool:
     if not isinstance(one, Function) or not isinstance(other, Function):
         return False
     left, right = one.declaration.node, other.declaration.node
-    arguments = [*left.args.posonlyargs, *left.args.args, *left.args.kwonlyargs]
+    arguments = named_parameters(left.args)
     if not arguments or any(each.annotation is None for each in arguments) or type(left) is not type(right):
         return False
     if left.returns is None or right.returns is None:

@@ -13,7 +13,7 @@ from driftcheck.compare.release import name_place
 from driftcheck.rules import Detect
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.program import Program
-from driftcheck.surface.syntax import nodes_of
+from driftcheck.surface.syntax import named_parameters, nodes_of
 from driftcheck.surface.types import Class, Function, Instance, Module
 from driftcheck.usage.places import location_of
 from driftcheck.usage.usages import AttributeUsage, ClassUsage, ImportUsage, PatchUsage, Usage
@@ -93,7 +93,7 @@ def _takes(function: FunctionDeclaration, parameter: str | None) -> bool:
     if parameter is None:
         return False
     arguments = function.node.args
-    named = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    named = named_parameters(arguments)
     return arguments.kwarg is not None or any(argument.arg == parameter for argument in named)
 
 

@@ -28,6 +28,12 @@ def parsed_version(text: str) -> Version | None:
         return None
 
 
+def is_older(text: str | None, other: str | None) -> bool:
+    """True where both texts are versions, and the first is the lower."""
+    own, others = parsed_version(text or ""), parsed_version(other or "")
+    return own is not None and others is not None and own < others
+
+
 def sorted_versions(texts: Iterable[str]) -> list[Version]:
     """The versions among the texts, each once, oldest first."""
     return sorted({version for text in texts if (version := parsed_version(text)) is not None})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from driftcheck.surface.declarations import ClassDeclaration, FunctionDeclaration
 from driftcheck.surface.literals import Literals, Written
-from driftcheck.surface.syntax import called_name, own_nodes
+from driftcheck.surface.syntax import called_name, named_parameters, own_nodes
 from driftcheck.surface.types import Class, External, Function, Instance, Partial
 
 if TYPE_CHECKING:
@@ -275,7 +275,7 @@ class ClassDecorators:
         kind, inner, holder, is_modern = made
         inside = self.program.function_scope(holder)
         arguments = decorator.node.args
-        named = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+        named = [argument.arg for argument in named_parameters(arguments)]
         given: dict[str, Written] = {}
         rest: dict[str, Written] = {}
         for keyword in call.keywords if call is not None else ():

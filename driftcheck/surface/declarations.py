@@ -334,8 +334,6 @@ def _declare_block(statements: Sequence[ast.stmt], scope: _ModuleScope, contexts
 
 def _declare_function(node: FunctionNode, scope: _ModuleScope, contexts: tuple[Context, ...]) -> None:
     function = FunctionDeclaration(scope.module, node, scope.qualify(node.name), scope.owner, scope.outer, contexts)
-    if not scope.keep_tree:
-        node.body = []
     scope.add(Binding(node.name, node.lineno, node, contexts, function=function))
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from driftcheck.surface.declarations import FunctionDeclaration, ModuleDeclaration
 from driftcheck.surface.given_arguments import given_by_name, scope_around
 from driftcheck.surface.scopes import Scope
-from driftcheck.surface.syntax import all_statements, last_name, own_nodes
+from driftcheck.surface.syntax import all_statements, last_name, named_parameters, own_nodes
 from driftcheck.surface.types import Class, External, Family, Function, Instance, Type, union
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ def _lines_putting(text: str) -> Iterator[int]:
 
 def _puts(function: FunctionDeclaration) -> Iterator[Put]:
     arguments = function.node.args
-    parameters = {argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
+    parameters = {argument.arg for argument in named_parameters(arguments)}
     for node in own_nodes(function.body):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "setattr":
             if len(node.args) != 3:

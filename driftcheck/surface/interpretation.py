@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from driftcheck.surface.declarations import FunctionDeclaration, caught_names
-from driftcheck.surface.syntax import called_name, nodes_of, own_nodes
+from driftcheck.surface.syntax import called_name, named_parameters, nodes_of, own_nodes
 from driftcheck.surface.types import Absent, External
 from driftcheck.surface.value_scope import Closure, ValueScope
 from driftcheck.surface.values import Value, calculate, item_of, items_of, one_of, truth_of
@@ -390,7 +390,7 @@ def is_mutable(node: ast.expr | None) -> bool:
 def parameter_names(declaration: FunctionDeclaration) -> list[str]:
     """The names of a function's parameters, variadic ones last."""
     arguments = declaration.node.args
-    names = [argument.arg for argument in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]]
+    names = [argument.arg for argument in named_parameters(arguments)]
     return names + [variadic.arg for variadic in (arguments.vararg, arguments.kwarg) if variadic is not None]
 
 

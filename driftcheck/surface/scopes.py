@@ -14,6 +14,7 @@ from driftcheck.surface.declarations import (
     ModuleDeclaration,
     declare_locals,
 )
+from driftcheck.surface.syntax import named_parameters
 from driftcheck.surface.types import Absent, Class, External, Instance, Literal, Type, Unknown, builtin, union
 
 if TYPE_CHECKING:
@@ -173,7 +174,7 @@ class FunctionScope(_PlainScope):
         """The parameters, by name."""
         if self._parameters is None:
             arguments = self.declaration.node.args
-            nodes = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+            nodes = named_parameters(arguments)
             self._parameters = {node.arg: node for node in nodes}
             for variadic in (arguments.vararg, arguments.kwarg):
                 if variadic is not None:

@@ -70,7 +70,6 @@ def _slim_class(type_: type[ast.AST]) -> type[ast.AST]:
         slots = tuple(name for name in (*type_._fields, *type_._attributes) if name not in _MOSTLY_NONE)
         members = {"__slots__": slots, "__module__": type_.__module__, "__reduce__": _ordinary}
         found = _SLIM[type_] = type(type_.__name__, (type_,), members)
-        found.__doc__ = type_.__doc__
     return found
 
 

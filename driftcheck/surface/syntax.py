@@ -87,6 +87,11 @@ def functions_outside(statements: Sequence[ast.stmt]) -> Iterator[ast.FunctionDe
                 pending += getattr(node, block, ())
 
 
+def named_parameters(arguments: ast.arguments) -> list[ast.arg]:
+    """The parameters in order, without `*args` and `**kwargs`."""
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
 def last_name(node: ast.AST) -> str:
     """The name itself, or that of the attribute read; "" for any other node."""
     return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""

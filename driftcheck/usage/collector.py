@@ -16,7 +16,7 @@ from driftcheck.surface.declarations import (
 )
 from driftcheck.surface.scopes import ClassScope, FunctionScope, ModuleScope, Scope
 from driftcheck.surface.slim_trees import for_slim_nodes
-from driftcheck.surface.syntax import children, nodes_of, stored_targets
+from driftcheck.surface.syntax import children, named_parameters, nodes_of, stored_targets
 from driftcheck.surface.types import Absent, Class, Dictionary, Function, Instance, Type, Unknown, inexact, union
 from driftcheck.usage.expressions import Expressions, call_of
 from driftcheck.usage.flow import FlowScope, State, merge, path_of
@@ -89,7 +89,7 @@ class Collector(Expressions):
         arguments = node.args
         for default in [*arguments.defaults, *(value for value in arguments.kw_defaults if value is not None)]:
             self._visit(default)
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        every = named_parameters(arguments)
         every += [variadic for variadic in (arguments.vararg, arguments.kwarg) if variadic is not None]
         for argument in every:
             if argument.annotation is not None:

@@ -16,7 +16,7 @@ from driftcheck.surface.declarations import (
 from driftcheck.surface.program import BUILTINS, Program
 from driftcheck.surface.scopes import ModuleScope
 from driftcheck.surface.slim_trees import for_slim_nodes
-from driftcheck.surface.syntax import children
+from driftcheck.surface.syntax import children, named_parameters
 from driftcheck.surface.types import NONE, Absent, Dictionary, External, Family, Function, Instance, Type, Unknown
 from driftcheck.usage.deferred import deferred_call
 from driftcheck.usage.flow import FlowScope, path_of
@@ -398,7 +398,7 @@ class Expressions:
         arguments = node.args
         for default in [*arguments.defaults, *(value for value in arguments.kw_defaults if value is not None)]:
             self._visit(default)
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        every = named_parameters(arguments)
         every += [variadic for variadic in (arguments.vararg, arguments.kwarg) if variadic is not None]
         for argument in every:
             self._scope.assign(argument.arg, Unknown("unannotated parameter"))
